@@ -466,16 +466,16 @@ func TestANamespaceThatExistedBeforeOrIsUsedByOthersStays(t *testing.T) {
 }
 
 func TestAnUnmanagedModuleStaysWithoutOurMarks(t *testing.T) {
-	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID-own, labels: {team: sample}, annotations: {about: sample}}\n---\n"
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID, labels: {team: sample}, annotations: {about: sample}}\n---\n"
 	s := newEnvironment(t, namespace+strings.TrimPrefix(moduleYAML, "\n"), withDefaultCR)
 	s.installReady()
 	for range 3 {
-		require.Equal(t, shared.ManagedByKyma, s.get("v1", "Namespace", "", "ID-own").GetLabels()[shared.LabelManagedBy])
+		require.Equal(t, shared.ManagedByKyma, s.get("v1", "Namespace", "", "ID").GetLabels()[shared.LabelManagedBy])
 		s.update(func(m *v1beta2.Manifest) { m.Annotations = map[string]string{shared.AnnotationIsUnmanaged: "true"} })
 		result := s.apply()
 		require.Equal(t, manifests.OutcomeUnmanaged, result.Outcome)
 		require.True(t, s.manifestIsGone(), "it has nothing to say any more")
-		own := s.get("v1", "Namespace", "", "ID-own")
+		own := s.get("v1", "Namespace", "", "ID")
 		for _, u := range []*unstructured.Unstructured{
 			s.get("apps/v1", "Deployment", "ID-remote", "operator"), s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), own,
 		} {

@@ -45,9 +45,9 @@ func TestADeployerGetsTheDataOfItsSecretAndNobodyElseDoes(t *testing.T) {
 	s := harness.NewEnvironment(t, "--artifact-cache-dir", cache)
 	s.SweepOften() // a change of the Secret is found by passes
 	s.PushModule(harness.MinimalModule{Name: "deployer", Channels: "regular", Manifest: injecting("deployer", "image-pull-secret")})
-	s.PushModule(harness.MinimalModule{Name: "other", Channels: "regular", Manifest: injecting("other", "others-pull-secret")})
+	s.PushModule(harness.MinimalModule{Name: "bystander", Channels: "regular", Manifest: injecting("bystander", "others-pull-secret")})
 	s.Instance.Start()
-	kyma := harness.NewKyma("injecting", "deployer", "other")
+	kyma := harness.NewKyma("injecting", "deployer", "bystander")
 	s.Create(kyma)
 
 	data := func(name string) (map[string][]byte, error) {
@@ -98,7 +98,7 @@ func TestADeployerGetsTheDataOfItsSecretAndNobodyElseDoes(t *testing.T) {
 	require.NoError(t, s.ControlPlane.Create(t.Context(), source))
 	t.Cleanup(func() { _ = s.ControlPlane.Delete(context.Background(), source) })
 	has("hidden-1st")
-	s.BecomesReady("injecting", "deployer@1.0.0", "other@1.0.0")
+	s.BecomesReady("injecting", "deployer@1.0.0", "bystander@1.0.0")
 
 	harness.EditObject(t, s.ControlPlane, source, func() { source.Data = pullData("hidden-2nd") })
 	has("hidden-2nd")
@@ -109,7 +109,7 @@ func TestADeployerGetsTheDataOfItsSecretAndNobodyElseDoes(t *testing.T) {
 	fails(failed + "kcp source secret is missing the required operator.kyma-project.io/module-name label: secret=image-pull-secret")
 	has("hidden-2nd")
 	harness.EditObject(t, s.ControlPlane, source, func() { source.Labels = map[string]string{shared.LabelModuleName: "deployer"} })
-	s.BecomesReady("injecting", "deployer@1.0.0", "other@1.0.0")
+	s.BecomesReady("injecting", "deployer@1.0.0", "bystander@1.0.0")
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), source))
 	fails(missing)
 	has("hidden-2nd")

@@ -32,14 +32,14 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 	common := append([]string{
 		"--leader-election-namespace", releaseNamespace, "--namespaces", kymasNamespace, "--access-secret-namespace", accessNamespace,
 		"--oci-registry-cred-secret", "registry", "--skr-image-pull-secret", "pull-images",
-		"--inject-data-from-kcp-modules", "chosen",
+		"--inject-data-from-kcp-modules", "permitted",
 	}, webhookFlags(t, releaseNamespace+"/"+webhook, certificate)...)
 	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--leader-elect"}, common...)...)
 	private, public := keyPair(t)
 	prepareNamespaces(s, public)
 	kymas := []*v1beta2.Kyma{newApart(s, "apart-a"), newApart(s, "apart-b")}
 	signed := []string{"--sign-key", private, "--signature-name", "releases"}
-	s.PushModule(harness.MinimalModule{Name: "chosen", Channels: "regular", Namespace: kymasNamespace, PushFlags: signed, Manifest: injecting("chosen", "injected")})
+	s.PushModule(harness.MinimalModule{Name: "permitted", Channels: "regular", Namespace: kymasNamespace, PushFlags: signed, Manifest: injecting("permitted", "injected")})
 	applyKind(s, "ModuleTemplate", s.Pack(harness.MinimalModule{Name: "always", Config: "mandatory: true", Namespace: kymasNamespace, PushFlags: signed}))
 
 	// With signatures, watchers may list all Secrets in kcp-system, which covers what the watcher of the one Secret needs.
@@ -70,7 +70,7 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 		for _, kyma := range kymas {
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), kyma))
 			assert.Equal(c, shared.StateReady, kyma.Status.State, "%+v", kyma.Status)
-			for _, module := range []string{"chosen", "always"} {
+			for _, module := range []string{"permitted", "always"} {
 				assert.Equal(c, "1.0.0", s.MinimalVersion(kyma.Name, module))
 			}
 		}
@@ -81,7 +81,7 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 		require.Equal(t, pullData("first"), copied.Data)
 	})
 	t.Run("workers note that a removal needs an approval, and watchers that it no longer does", func(t *testing.T) {
-		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Namespace: kymasNamespace, Name: "chosen"}}
+		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Namespace: kymasNamespace, Name: "permitted"}}
 		template := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: kymasNamespace, Name: "always-1.0.0"}}
 		for _, change := range []bool{true, false} {
 			harness.EditObject(t, s.ControlPlane, meta, func() { meta.Spec.Beta = change })
@@ -105,7 +105,7 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 // newApart is a Kyma with one module that shares the remote cluster, and with access from the namespace of access Secrets.
 func newApart(s *harness.Environment, name string) *v1beta2.Kyma {
 	s.T.Helper()
-	kyma := harness.NewSynced(name, "chosen")
+	kyma := harness.NewSynced(name, "permitted")
 	kyma.Namespace = kymasNamespace
 	access := s.AccessOf(kyma)
 	access.Namespace = accessNamespace
@@ -127,7 +127,7 @@ func prepareNamespaces(s *harness.Environment, key []byte) {
 	keys := secret("releases", "", map[string][]byte{shared.SignatureSecretKey: key})
 	keys.Labels = map[string]string{shared.LabelSignature: "releases"}
 	injected := secret("injected", corev1.SecretTypeDockerConfigJson, pullData("injected"))
-	injected.Labels = map[string]string{shared.LabelModuleName: "chosen"}
+	injected.Labels = map[string]string{shared.LabelModuleName: "permitted"}
 	for _, each := range []*corev1.Secret{
 		keys, injected, secret("registry", corev1.SecretTypeDockerConfigJson, registryData("http://"+s.Registry)), secret("pull-images", corev1.SecretTypeDockerConfigJson, pullData("first")),
 	} {

@@ -117,7 +117,7 @@ func TestAnEditOfAReleaseMetaSaysOverHowLongItIsSpread(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), s.Fleet.Kubectl, "--kubeconfig", s.ControlPlane.Kubeconfig, "-n", harness.ControlPlaneNamespace, //nolint:gosec // of the fleet
 			"patch", "modulereleasemeta", "moved", "--dry-run=server", "--type=json",
 			"-p", `[{"op":"replace","path":"/spec/channels/0/version","value":"1.1.0"}]`).CombinedOutput()
-		assert.NoError(c, err, string(out))
+		require.NoError(c, err, string(out))
 		assert.Contains(c, string(out), "Warning: moves 1 Kyma from moved 1.0.0 to 1.1.0 on channel regular, spread over 5m")
 	})
 }

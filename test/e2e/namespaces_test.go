@@ -32,7 +32,7 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 	common := append([]string{
 		"--leader-election-namespace", releaseNamespace, "--namespaces", kymasNamespace, "--access-secret-namespace", accessNamespace,
 		"--oci-registry-cred-secret", "registry", "--skr-image-pull-secret", "pull-images",
-		"--inject-data-from-kcp-modules", "permitted",
+		"--inject-data-from-kcp-modules=", // what modules may ask for covers the Secrets that the flags name
 	}, webhookFlags(t, releaseNamespace+"/"+webhook, certificate)...)
 	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--leader-elect"}, common...)...)
 	private, public := keyPair(t)
@@ -98,6 +98,19 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 		s.Eventually("workers have made the removal budget, and watchers say what its limit is", time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(budget), budget))
 			assert.Positive(c, budget.Status.Limit)
+		})
+	})
+	t.Run("the data that a module may ask for is read", func(t *testing.T) {
+		for _, instance := range []*harness.Instance{workers, s.Instance} {
+			instance.Stop()
+			instance.Flags = append(instance.Flags, "--inject-data-from-kcp-modules", "permitted")
+		}
+		s.Instance.Launch()
+		workers.Start()
+		s.Eventually("the module's Secret has it", 2*time.Minute, func(c *assert.CollectT) {
+			secret := &corev1.Secret{}
+			require.NoError(c, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: kymas[0].Name, Name: "injected"}, secret))
+			assert.Equal(c, pullData("injected"), secret.Data)
 		})
 	})
 }

@@ -81,7 +81,7 @@ func TestAModuleKeepsTheStateOfItsWorkloadsAfterTheTakeOver(t *testing.T) {
 	}
 	s.Eventually("the plan says under which rule the module changes its state", 2*time.Minute, func(c *assert.CollectT) {
 		said, err := migrate("plan", "ruled")
-		assert.NoError(c, err, said)
+		require.NoError(c, err, said)
 		assert.Contains(c, said, "warns 1.0.0 (Ready): 3 objects stay as they are and get our mark; default custom resource Business default; "+
 			"becomes Warning with --module-state-from=custom-resource: Business kyma-system/default reports Warning\n")
 		assert.Contains(c, said, "With --module-state-from=custom-resource, 1 of 1 modules change their state.\nWith --module-state-from=workloads, 0 of 1 modules change their state.\n")
@@ -97,7 +97,7 @@ func TestAModuleKeepsTheStateOfItsWorkloadsAfterTheTakeOver(t *testing.T) {
 	s.Instance.Start()
 	s.Eventually("adopt refuses, as the instance follows another rule", time.Minute, func(c *assert.CollectT) {
 		said, err := migrate("adopt", "ruled")
-		assert.Error(c, err)
+		require.Error(c, err)
 		assert.Contains(c, said, "the running instance follows another rule about modules' states than hold was told")
 	})
 	said, err = migrate("hold", "ruled", "--module-state-from", "workloads")

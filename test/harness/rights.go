@@ -88,6 +88,8 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	}
 	if modules := flagOf(flags, "--inject-data-from-kcp-modules"); modules != "" {
 		settings["inject-data-from-kcp-modules"] = strings.Split(modules, ",")
+	} else if slices.Contains(flags, "--inject-data-from-kcp-modules=") {
+		settings["inject-data-from-kcp-modules"] = []string{}
 	}
 	values["settings"] = settings
 	for name, value := range further {

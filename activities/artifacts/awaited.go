@@ -75,7 +75,7 @@ func (a *awaited) note(workflow, key, host string, err error, fetch func(context
 		return
 	}
 	if w == nil {
-		host, _, _ = strings.Cut(WithoutScheme(host), "/")
+		host, _, _ = strings.Cut(withoutScheme(host), "/")
 		w = &want{key: key, host: host, fetch: fetch, waiters: map[string]time.Time{}}
 		w.failed(a.clock(), err)
 		a.wants[key] = w

@@ -68,7 +68,7 @@ func DockerConfigRegistries(content []byte) ([]string, error) {
 
 // HostOf returns the host of an entry of a docker config, as registries are known by it.
 func HostOf(entry string) string {
-	host, _, _ := strings.Cut(WithoutScheme(entry), "/")
+	host, _, _ := strings.Cut(withoutScheme(entry), "/")
 	return strings.ToLower(normalized(host))
 }
 
@@ -77,7 +77,7 @@ func HostOf(entry string) string {
 func AddressOf(entry string) string {
 	trimmed := strings.TrimRight(entry, "/")
 	for _, version := range []string{"/v1", "/v2"} {
-		if host, found := strings.CutSuffix(trimmed, version); found && !strings.Contains(WithoutScheme(host), "/") {
+		if host, found := strings.CutSuffix(trimmed, version); found && !strings.Contains(withoutScheme(host), "/") {
 			return host
 		}
 	}

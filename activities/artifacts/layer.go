@@ -54,11 +54,11 @@ func (l Layer) String() string { return fmt.Sprintf("layer %s/%s@%s", l.Reposito
 // key names the layer in caches, with the repository that it is read from: a digest alone is no secret, and who may read
 // another repository may not read this one. What several have is fetched once from each.
 func (l Layer) key() string {
-	return WithoutScheme(l.Repository) + "/" + l.Name + "@" + l.Digest
+	return withoutScheme(l.Repository) + "/" + l.Name + "@" + l.Digest
 }
 
-// WithoutScheme is a reference without the scheme that some write before it.
-func WithoutScheme(reference string) string {
+// withoutScheme is a reference without the scheme that some write before it.
+func withoutScheme(reference string) string {
 	for _, scheme := range []string{"https://", "http://", "oci://"} {
 		reference = strings.TrimPrefix(reference, scheme)
 	}

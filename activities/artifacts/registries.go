@@ -27,7 +27,7 @@ func NewRegistries(hosts []string) (Registries, error) {
 
 // Has tells to which host a reference leads, "" if it names none, and whether that is one of the registries.
 func (r Registries) Has(reference string) (host string, ok bool) {
-	host, _, _ = strings.Cut(WithoutScheme(reference), "/")
+	host, _, _ = strings.Cut(withoutScheme(reference), "/")
 	registry, err := name.NewRegistry(host, name.StrictValidation)
 	if err != nil || host == "" {
 		return "", false

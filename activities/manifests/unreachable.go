@@ -14,7 +14,7 @@ import (
 const reasonUnreachable = "ClusterUnreachable"
 
 // MarkUnreachable sets the state of a Manifest whose cluster has not been reachable since a time to Error, and keeps the last
-// known state beside it. Conditions stay: nobody knows better. It notifies nobody, since the status of the Kyma says so
+// known state beside it. One that is in Error keeps the reason for that. Conditions stay: nobody knows better. It notifies nobody, since the status of the Kyma says so
 // already.
 func (a *Steps) MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Time) error {
 	m, err := a.Read(ctx, ref)
@@ -22,7 +22,7 @@ func (a *Steps) MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Ti
 		return err
 	}
 	_, err = a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		if s.LastKnownState != "" || s.State == shared.StateUnknown {
+		if s.State == shared.StateError || s.State == shared.StateUnknown {
 			return
 		}
 		s.LastKnownState, s.State = s.State, shared.StateError

@@ -25,8 +25,8 @@ func (w *walk) markUnreachable(ctx context.Context, kyma *v1beta2.Kyma, modules 
 	}
 	for i := range modules {
 		m := &modules[i]
-		if desired.InControlPlane(m) || !m.IsMaintained() || m.Status.LastKnownState != "" || m.Status.State == shared.StateUnknown {
-			continue
+		if desired.InControlPlane(m) || !m.IsMaintained() || m.Status.State == shared.StateError || m.Status.State == shared.StateUnknown {
+			continue // an error of the module's own keeps its message
 		}
 		w.mark(ctx, m, func() error { return w.options.Marks.MarkUnreachable(ctx, kick.RefOf(m), since.Time) })
 	}

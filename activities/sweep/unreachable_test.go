@@ -30,6 +30,9 @@ func TestTheStatesOfManifestsFollowWhetherTheirClusterIsReached(t *testing.T) {
 		"each once": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
+		"one in error keeps its own reason": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
+			m.Status.State = shared.StateError
+		}},
 		"not those in the control plane": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
 			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 		}},

@@ -35,6 +35,8 @@ type migration struct {
 	flags        *flags
 	controlPlane client.Client
 	clusters     *clusters.Registry
+	// templates are the ModuleTemplates of the namespace, once they were read.
+	templates *v1beta2.ModuleTemplateList
 }
 
 func newMigration(f *flags, connect Connect) (*migration, error) {

@@ -66,19 +66,22 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 
 // noteStateChecks notes on a Manifest the checks of its ModuleTemplate, as the next plan will: upstream notes none.
 func (m *migration) noteStateChecks(ctx context.Context, manifest *v1beta2.Manifest) error {
-	templates := &v1beta2.ModuleTemplateList{}
-	if err := m.controlPlane.List(ctx, templates, client.InNamespace(manifest.Namespace)); err != nil {
-		return fmt.Errorf("list ModuleTemplates: %w", err)
+	if m.templates == nil {
+		m.templates = &v1beta2.ModuleTemplateList{}
+		if err := m.controlPlane.List(ctx, m.templates, client.InNamespace(m.flags.namespace)); err != nil {
+			return fmt.Errorf("list the ModuleTemplates of namespace %s: %w", m.flags.namespace, err)
+		}
 	}
-	for i := range templates.Items {
-		spec := &templates.Items[i].Spec
+	for i := range m.templates.Items {
+		template := &m.templates.Items[i]
+		spec := &template.Spec
 		isIts := spec.Version == manifest.Spec.Version || spec.Version == "" && spec.Channel == manifest.Labels[shared.LabelChannel]
-		if desired.ModuleNameOf(&templates.Items[i]) != manifest.ModuleName() || !isIts || len(spec.CustomStateCheck) == 0 {
+		if desired.ModuleNameOf(template) != manifest.ModuleName() || !isIts || len(spec.CustomStateCheck) == 0 {
 			continue
 		}
 		encoded, err := json.Marshal(spec.CustomStateCheck)
 		if err != nil {
-			return fmt.Errorf("encode the state checks of ModuleTemplate %s: %w", templates.Items[i].Name, err)
+			return fmt.Errorf("encode the state checks of ModuleTemplate %s: %w", template.Name, err)
 		}
 		metav1.SetMetaDataAnnotation(&manifest.ObjectMeta, desired.AnnotationCustomStateCheck, string(encoded))
 	}

@@ -98,7 +98,7 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if err != nil {
 		return readiness.Observed{}, false, err
 	}
-	observed := readiness.WithConflicts(readiness.Judge(a.steps.Options.Settings.StateRule, o.Health, manager, cr), r.NextCorrections(m.Status.Corrections, a.steps.Now()))
+	observed := readiness.WithConflicts(readiness.Judge(o.Health, manager, cr), r.NextCorrections(m.Status.Corrections, a.steps.Now()))
 	settled := !observed.DefaultCRWanted && (observed.State == shared.StateReady || observed.State == shared.StateWarning)
 	return observed, settled, nil
 }

@@ -154,13 +154,11 @@ func probe(ctx context.Context, rule shared.StateRule, c *clusters.Cluster, m *v
 		if err != nil || cr == nil {
 			return err == nil && recreates, err
 		}
-		checks, err := readiness.StateChecks(m)
-		if err != nil && !rule.OnlyWorkloads() {
+		if reported, err = readiness.ReportedState(rule, m, cr); err != nil {
 			return false, err
 		}
-		reported = readiness.MapState(cr, checks)
 	}
-	observed := readiness.Judge(rule, readiness.Health{}, readiness.ManagerHealth{},
+	observed := readiness.Judge(readiness.Health{}, readiness.ManagerHealth{},
 		readiness.ModuleCR{Tracked: true, Exists: true, State: reported})
 	return readiness.WithConflicts(observed, m.Status.Corrections).State != m.Status.KnownState(), nil
 }

@@ -102,6 +102,6 @@ func TestAnObjectThatIsDeletedEachTimeIsAnErrorUntilItIsCreatedAgain(t *testing.
 		o.Total = 1
 		require.NoError(t, o.Note(t.Context(), entry, nil, nil))
 		want.Total = 1
-		require.Equal(t, want, Judge("", o.Health, ManagerHealth{}, ModuleCR{}))
+		require.Equal(t, want, Judge(o.Health, ManagerHealth{}, ModuleCR{}))
 	}
 }

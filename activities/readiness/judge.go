@@ -121,14 +121,7 @@ type ModuleCR struct {
 
 // Judge decides what a module's status shows. Its resources and its custom resource are judged separately: an error that
 // the custom resource reports is shown whatever the state of the resources is; the module is Ready only when both are.
-// If only workloads count, the custom resource must have been created, and its state is ignored.
-func Judge(rule shared.StateRule, h Health, manager ManagerHealth, cr ModuleCR) Observed {
-	if rule.OnlyWorkloads() {
-		manager = ManagerHealth{}
-		if cr.Exists {
-			cr.State = shared.StateReady
-		}
-	}
+func Judge(h Health, manager ManagerHealth, cr ModuleCR) Observed {
 	o := Observed{Ready: h.Ready(), Total: h.Total}
 	say := func(state shared.State, reason, format string, args ...any) Observed {
 		o.State, o.Reason, o.Message = state, reason, fmt.Sprintf(format, args...)

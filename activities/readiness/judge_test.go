@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := Judge(shared.StateFromCustomResource, test.health, test.manager, test.cr)
+			o := Judge(test.health, test.manager, test.cr)
 			require.Equal(t, test.state, o.State)
 			require.Equal(t, test.reason, o.Reason)
 			require.Contains(t, o.Message, test.message)
@@ -126,29 +126,32 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeByWorkloadsAlone(t *testing.T) {
+func TestTheCustomResourceDecidesNothingIfOnlyWorkloadsCount(t *testing.T) {
 	t.Parallel()
-	ready, pending := Health{Total: 3}, Health{Total: 3, pending: []string{"Deployment ns/a"}}
-	failed := Health{Total: 3, failed: []string{"StatefulSet ns/a (no)"}}
-	manager := ManagerHealth{named: true, name: "Deployment ns/manager"}
+	now := metav1.Now()
+	invalid := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{desired.AnnotationCustomStateCheck: "{}"}}}
 	for name, test := range map[string]struct {
-		health Health
-		cr     ModuleCR
-		state  shared.State
-		reason string
+		manifest *v1beta2.Manifest
+		state    string
+		deleted  bool
+		older    shared.State
 	}{
-		"there is no custom resource":                      {ready, ModuleCR{}, shared.StateReady, ReasonReady},
-		"the custom resource reports an error":             {ready, ModuleCR{Tracked: true, Exists: true, State: shared.StateError}, shared.StateReady, ReasonReady},
-		"it reports nothing":                               {ready, ModuleCR{Tracked: true, Exists: true}, shared.StateReady, ReasonReady},
-		"it is being deleted":                              {ready, ModuleCR{Tracked: true, Exists: true, State: shared.StateDeleting}, shared.StateReady, ReasonReady},
-		"it is to be created":                              {ready, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonModuleCRWanted},
-		"a user deleted it":                                {ready, ModuleCR{Tracked: true}, shared.StateReady, ReasonModuleCRRemoved},
-		"a workload is pending, and its error is not ours": {pending, ModuleCR{Tracked: true, Exists: true, State: shared.StateError}, shared.StateProcessing, ReasonResourcesPending},
-		"a workload failed":                                {failed, ModuleCR{Tracked: true, Exists: true, State: shared.StateReady}, shared.StateError, ReasonResourcesFailed},
+		"it reports an error":          {&v1beta2.Manifest{}, "Error", false, shared.StateError},
+		"it reports nothing":           {&v1beta2.Manifest{}, "", false, shared.StateProcessing},
+		"it is being deleted":          {&v1beta2.Manifest{}, "Ready", true, shared.StateDeleting},
+		"its checks cannot be read":    {invalid, "Warning", false, shared.StateUnknown},
+		"it reports that all is ready": {&v1beta2.Manifest{}, "Ready", false, shared.StateReady},
 	} {
-		o := Judge(shared.StateFromWorkloads, test.health, manager, test.cr)
-		require.Equal(t, test.state, o.State, name)
-		require.Equal(t, test.reason, o.Reason, name)
+		cr := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"state": test.state}}}
+		if test.deleted {
+			cr.SetDeletionTimestamp(&now)
+		}
+		state, err := ReportedState(shared.StateFromWorkloads, test.manifest, cr)
+		require.NoError(t, err, name)
+		require.Equal(t, shared.StateReady, state, name)
+		state, err = ReportedState(shared.StateFromCustomResource, test.manifest, cr)
+		require.Equal(t, test.manifest == invalid, err != nil, name)
+		require.Equal(t, test.older, state, name)
 	}
 }
 

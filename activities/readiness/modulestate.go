@@ -14,6 +14,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// ReportedState is the state that the default custom resource gives a Manifest's module. If only workloads count it is
+// Ready, whatever the custom resource says, so that it never decides.
+func ReportedState(rule shared.StateRule, m *v1beta2.Manifest, cr *unstructured.Unstructured) (shared.State, error) {
+	if rule.OnlyWorkloads() {
+		return shared.StateReady, nil
+	}
+	checks, err := StateChecks(m)
+	if err != nil {
+		return shared.StateUnknown, err
+	}
+	return MapState(cr, checks), nil
+}
+
 // MapState reads the state of a module from its custom resource: by the checks where there are any, else from
 // `.status.state`. The first check that matches and is not for Ready decides; the module is Ready when, for every path of
 // a check for Ready, one of the checks for this path matches. No state or an unknown one is Processing: nothing is Ready

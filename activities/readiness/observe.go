@@ -53,7 +53,7 @@ func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, opti
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	return WithConflicts(Judge(o.rule, o.Health, manager, cr), m.Status.Corrections), nil
+	return WithConflicts(Judge(o.Health, manager, cr), m.Status.Corrections), nil
 }
 
 // Counts reports whether the health of objects of this kind is part of a module's state.
@@ -338,13 +338,6 @@ func (o *Observer) ModuleCR(ctx context.Context, m *v1beta2.Manifest) (ModuleCR,
 		return cr, nil
 	}
 	cr.Exists = true
-	if o.rule.OnlyWorkloads() {
-		return cr, nil
-	}
-	checks, err := StateChecks(m)
-	if err != nil {
-		return ModuleCR{}, err
-	}
-	cr.State = MapState(u, checks)
-	return cr, nil
+	cr.State, err = ReportedState(o.rule, m, u)
+	return cr, err
 }

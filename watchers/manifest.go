@@ -16,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -38,7 +40,8 @@ type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 
 func (w *watcher) addManifests(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, w.manifestEvents())).
+		WatchesRawSource(installations.Modules(mgr.GetCache(), w.manifestEvents())).
+		WatchesRawSource(installations.Agents(mgr.GetCache(), w.manifestEvents())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.planEvents())).
 		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "manifest", aboutManifest)}).
 		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
@@ -128,7 +131,7 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 // kickManifest kicks the workflow of a Manifest that is not settled for its present inputs; of one that is
 // gone, the workflow of its Kyma, and its own in case it is still open.
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
-	k := kick.Kick{Kind: "Manifest", Namespace: req.Namespace, Name: req.Name, Urgent: true}
+	k := kick.Kick{Kind: shared.KindOfInstallation(req.Name), Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
 		k.Reason, k.Gone, k.ResourceVersion = "Manifest is gone", true, req.Version
 		if req.Kyma.Name != "" {

@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -101,7 +102,7 @@ func Add(mgr manager.Manager, o Options) error {
 		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
 	}
 	o = o.withDefaults()
-	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
+	w := &watcher{Options: o, reader: installations.Reader(mgr.GetCache()), rollout: newRollout(o.RolloutAtOnce, o.Now)}
 	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts, w.addRemovalBudget} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)

@@ -26,6 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
@@ -139,6 +140,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
+	controlPlane = installations.Client(controlPlane)
 	work, err := NewWork(p.Registry, p.Config.PerClusterMetrics)
 	if err != nil {
 		return nil, err
@@ -277,7 +279,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
 		Steps: manifests.Options{
 			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
-			Events: p.Events, Drift: drift, Refused: a.refused, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
+			Events: p.Events, Drift: drift, Refused: a.refused, Settings: p.Config.Settings, Fleet: installations.Reader(p.Cache), Known: a.known,
 			SignaturesRequired: p.Config.Signatures == signature.Require,
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
@@ -289,7 +291,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	}
 	a.Activities.Sweep, err = sweep.New(sweep.Options{
 		Interval: p.Config.ResyncInterval, Shards: p.Config.SweepShards, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours, RolloutSpread: p.Config.Settings.RolloutSpread,
-		Fleet: p.Cache, Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Manifests.Drift, Marks: a.Activities.Manifests.Steps,
+		Fleet: installations.Reader(p.Cache), Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Manifests.Drift, Marks: a.Activities.Manifests.Steps,
 		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
 	})
 	return err

@@ -55,6 +55,7 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
 			&v1beta2.ModuleRollout{}:     {Label: ours},
 			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
+			&v1beta2.RemoteAgent{}:       {Label: ours, Transform: fleet.Strip},
 		},
 	}
 	routing.AddToCache(settings, ours, &options)

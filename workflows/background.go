@@ -98,7 +98,7 @@ func (r *kymaRun) reportLater(ctx workflow.Context, started time.Time, res resol
 	}
 	for _, wrote := range res.Wrote {
 		r.mail.Put(kick.Kick{
-			Reason: "modules were changed", Kind: shared.KindManifest,
+			Reason: "modules were changed", Kind: wrote.Kind,
 			Namespace: wrote.Namespace, Name: wrote.Name, ResourceVersion: wrote.ResourceVersion,
 		})
 	}

@@ -51,6 +51,8 @@ type KymaCarry struct {
 	// NewestManifest is the newest resource version of a Manifest of the Kyma that the present reconcile knows of, or, under
 	// deletion, all reconciles: a cache that lists the Manifests must be as new.
 	NewestManifest string `json:"newestManifest,omitempty"`
+	// NewestAgent is the same of its RemoteAgent.
+	NewestAgent string `json:"newestAgent,omitempty"`
 	// Paced is true when a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
 	// OwedDigest is the digest of the inputs of a reconcile whose report waits for the modules that it changed.

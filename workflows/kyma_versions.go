@@ -13,9 +13,7 @@ import (
 func (r *kymaRun) note(seen []mailbox.SeenVersion) {
 	r.seen, r.deleted = seen, false
 	for _, s := range seen {
-		if s.Kind == shared.KindManifest && mailbox.IsNewer(s.ResourceVersion, r.state.NewestManifest) {
-			r.state.NewestManifest = s.ResourceVersion
-		}
+		r.noteNewest(s.Kind, s.ResourceVersion)
 	}
 }
 
@@ -23,10 +21,26 @@ func (r *kymaRun) note(seen []mailbox.SeenVersion) {
 func (r *kymaRun) noteWritten(res resolve.Result) {
 	r.deleted = len(res.Deleted) > 0
 	for _, wrote := range res.Wrote {
-		if mailbox.IsNewer(wrote.ResourceVersion, r.state.NewestManifest) {
-			r.state.NewestManifest = wrote.ResourceVersion
-		}
+		r.noteNewest(wrote.Kind, wrote.ResourceVersion)
 	}
+}
+
+// noteNewest notes the version of a Manifest or a RemoteAgent. Versions are comparable within a kind.
+func (r *kymaRun) noteNewest(kind, version string) {
+	if newest := r.newest(kind); newest != nil && mailbox.IsNewer(version, *newest) {
+		*newest = version
+	}
+}
+
+// newest is where the newest version of a kind is noted; nil for kinds of which none is.
+func (r *kymaRun) newest(kind string) *string {
+	switch kind {
+	case shared.KindManifest:
+		return &r.state.NewestManifest
+	case shared.KindRemoteAgent:
+		return &r.state.NewestAgent
+	}
+	return nil
 }
 
 // forgetVersions forgets the newest version when a reconcile has ended. While the Kyma is being deleted it stays, unless no
@@ -37,18 +51,20 @@ func (r *kymaRun) forgetVersions() {
 		behind = behind || f.Reason == fleet.ReasonBehind
 	}
 	if behind || !r.state.Deleting {
-		r.state.NewestManifest = ""
+		r.state.NewestManifest, r.state.NewestAgent = "", ""
 	}
 }
 
 // versions are those that the caches of the activities for the Kyma must have.
 func (r *kymaRun) versions() []desired.Seen {
-	out := make([]desired.Seen, 0, len(r.seen)+1)
+	out := make([]desired.Seen, 0, len(r.seen)+2)
 	for _, s := range r.seen {
 		out = append(out, desired.Seen(s))
 	}
-	if r.state.NewestManifest != "" {
-		out = append(out, desired.Seen{Kind: shared.KindManifest, ResourceVersion: r.state.NewestManifest})
+	for _, kind := range []string{shared.KindManifest, shared.KindRemoteAgent} {
+		if newest := *r.newest(kind); newest != "" {
+			out = append(out, desired.Seen{Kind: kind, ResourceVersion: newest})
+		}
 	}
 	return out
 }

@@ -164,7 +164,7 @@ func TestAManifestSaysWhatTheAgentIsToBe(t *testing.T) {
 	w := wish(watcher("kcp-system", "kyma", nil))
 	m := agents.NewManifest(kyma, metav1.OwnerReference{UID: "1"}, desired.Settings{ImagePullSecret: "pull"}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, w)
 	require.True(t, desired.IsAgent(m))
-	require.True(t, m.IsMandatory(), "it is in no Kyma's list of modules")
+	require.False(t, m.IsMandatory(), "it is no module")
 	require.Equal(t, "1.2.3", m.Spec.Version)
 	require.Equal(t, "pull", m.Annotations[desired.AnnotationImagePullSecret])
 	read, is, err := agents.Of(m)

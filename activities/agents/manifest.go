@@ -8,32 +8,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-const (
-	// Component is what stands where a module has the name of its component.
-	Component = "kyma-project.io/lifecycle-manager/agent"
-	// builtIn is the registry of what needs none: the objects are those of this build.
-	builtIn = "built-in"
-)
-
-// ManifestName is the name of the agent's Manifest of a Kyma of this name.
-func ManifestName(kyma string) string { return shared.ManifestName(kyma, Component, shared.AgentName) }
+// builtIn is the registry of what needs none: the objects are those of this build.
+const builtIn = "built-in"
 
 // NewManifest is the Manifest that brings the agent of a Kyma into its remote cluster. It has all that a module's has that the
-// installation knows of, and the wish in an annotation.
+// installation knows of, and the wish in an annotation. In the control plane it is a RemoteAgent (package installations).
 func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desired.Settings, sync desired.Sync, wish Wish) *v1beta2.Manifest {
 	m := &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: ManifestName(kyma.Name), Namespace: kyma.Namespace, OwnerReferences: []metav1.OwnerReference{owner},
+			Name: shared.RemoteAgentName(kyma.Name), Namespace: kyma.Namespace, OwnerReferences: []metav1.OwnerReference{owner},
 			Labels: map[string]string{
-				shared.LabelKymaName:        kyma.Name,
-				shared.LabelModuleName:      shared.AgentName,
-				shared.LabelManagedBy:       settings.ManagedBy,
-				shared.LabelMandatoryModule: shared.ValueTrue,
+				shared.LabelKymaName:   kyma.Name,
+				shared.LabelModuleName: shared.AgentName,
+				shared.LabelManagedBy:  settings.ManagedBy,
 			},
 			Annotations: map[string]string{
-				shared.AnnotationFQDN:             Component,
-				shared.AnnotationOCMComponentName: Component,
+				shared.AnnotationFQDN:             shared.AgentComponent,
+				shared.AnnotationOCMComponentName: shared.AgentComponent,
 				desired.AnnotationRemoteNamespace: sync.Namespace,
 				desired.AnnotationAgent:           wish.Encode(),
 			},
@@ -43,7 +35,7 @@ func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desir
 			Remote:               true,
 			Version:              wish.ImageVersion(),
 			Install: v1beta2.InstallInfo{Name: shared.AgentName, Source: v1beta2.ImageSpec{
-				Type: v1beta2.ImageSourceOCIRef, Repo: builtIn, Name: Component, Ref: wish.Version(),
+				Type: v1beta2.ImageSourceOCIRef, Repo: builtIn, Name: shared.AgentComponent, Ref: wish.Version(),
 			}},
 			Manager: &v1beta2.Manager{
 				GroupVersionKind: v1beta2.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
@@ -44,7 +43,7 @@ func agentJob(there ...runtime.Object) (*Installation, *fake.FakeMetadataClient)
 	scheme := fake.NewTestScheme()
 	_ = metav1.AddMetaToScheme(scheme)
 	cluster := fake.NewSimpleMetadataClient(scheme, there...)
-	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{desired.AnnotationAgent: "{}"}}}
+	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: shared.RemoteAgentName("one")}}
 	return &Installation{
 		Target:          objects.NewTarget(m, &clusters.Cluster{Metadata: cluster, Mapper: clusters.NewMapper(nil)}, nil),
 		RemoteNamespace: "kyma-system",
@@ -99,7 +98,7 @@ func TestWhereThereWasNoAgentNothingIsTakenOver(t *testing.T) {
 	require.Equal(t, "get deployments", verbs(cluster))
 
 	cluster.ClearActions()
-	job.Manifest.Annotations = nil
+	job.Manifest.Name = "one-keda-1"
 	require.NoError(t, takeFields(t.Context(), job, agentDeployment(), []byte(`{}`)))
 	require.Empty(t, verbs(cluster), "a module's objects are in its inventory")
 }

@@ -63,10 +63,9 @@ func IsSyncedCopy(object client.Object) bool {
 	return marked
 }
 
-// IsAgent tells whether a Manifest brings the agent into a remote cluster, and no module.
+// IsAgent tells whether a Manifest brings the agent into a remote cluster, and no module (package installations).
 func IsAgent(manifest client.Object) bool {
-	_, is := manifest.GetAnnotations()[AnnotationAgent]
-	return is
+	return shared.IsRemoteAgentName(manifest.GetName())
 }
 
 // SyncedFrom is the value of AnnotationSyncedFrom for what is brought for this Kyma.

@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -140,7 +141,7 @@ func newSweeping(t *testing.T) *sweeping {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	steps, err := manifests.New(manifests.Options{
-		ControlPlane: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.agent, s.module).Build(),
+		ControlPlane: installations.Client(fake.NewClientBuilder().WithScheme(scheme).WithObjects(installations.Resource(s.agent), s.module).Build()),
 		Clusters:     struct{ manifests.Access }{}, Kymas: struct{ manifests.Sender }{},
 	})
 	require.NoError(t, err)
@@ -153,10 +154,9 @@ func (s *sweeping) pass(t *testing.T, number int, modules ...*v1beta2.Manifest) 
 	t.Helper()
 	at := &site{cluster: s.cluster}
 	for _, m := range modules {
-		stripped, err := fleet.Strip(m.DeepCopy())
+		cached := m.DeepCopy()
+		_, err := fleet.Strip(installations.Resource(cached))
 		require.NoError(t, err)
-		cached, is := stripped.(*v1beta2.Manifest)
-		require.True(t, is)
 		at.modules = append(at.modules, cached)
 	}
 	s.take()

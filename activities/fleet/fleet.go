@@ -20,6 +20,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // ReasonBehind: the informer does not know yet what is known to have happened (kind Transient).
@@ -66,11 +69,11 @@ func New(informers cache.Cache, limited *Informers, live client.Reader) *Fleet {
 
 // Over returns a Fleet that knows what a cache knows, which is everything up to a version.
 func Over(known, live client.Reader, version Version) *Fleet {
-	return &Fleet{known: known, live: live, version: version}
+	return &Fleet{known: installations.Reader(known), live: installations.Reader(live), version: version}
 }
 
 // Live returns a Fleet that lists at the API server itself: for commands and tests that run no informers.
-func Live(live client.Reader) *Fleet { return &Fleet{known: live, live: live} }
+func Live(live client.Reader) *Fleet { return Over(live, live, nil) }
 
 // IsLive tells whether all that the Fleet says is read at the API server.
 func (f *Fleet) IsLive() bool { return f.version == nil }
@@ -110,6 +113,11 @@ func Newest(seen []desired.Seen, kind string) string {
 		}
 	}
 	return newest
+}
+
+// SeenOf says that a Manifest was seen.
+func SeenOf(m *v1beta2.Manifest) desired.Seen {
+	return desired.Seen{Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
 }
 
 func keyOf(object metav1.Object) string {

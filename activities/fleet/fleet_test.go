@@ -83,6 +83,10 @@ func manifest(name string, owner types.UID) *v1beta2.Manifest {
 	}}
 }
 
+func seen(resourceVersion string) []desired.Seen {
+	return []desired.Seen{{Kind: shared.KindManifest, ResourceVersion: resourceVersion}}
+}
+
 func names(manifests []v1beta2.Manifest) []string {
 	var all []string
 	for _, m := range manifests {
@@ -96,7 +100,7 @@ func TestWhatTheInformerKnowsIsNotAskedForAgain(t *testing.T) {
 	unlabelled := manifest("unlabelled", "demo-uid")
 	unlabelled.Labels = nil
 	w := newWorld(t, manifest("a", "demo-uid"), manifest("earlier", "another-uid"), unlabelled)
-	found, err := w.Manifests(context.Background(), kyma("a"), "100")
+	found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "unlabelled"}, names(found.Own), "by owner, whatever its labels")
 	require.Equal(t, []string{"earlier"}, names(found.Foreign))
@@ -109,7 +113,7 @@ func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
 	of := kyma("a", "b", "gone")
 	of.Status.Modules = []v1beta2.ModuleStatus{{Name: "c", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "c"}}}}
 	w.make(t, manifest("c", "demo-uid"))
-	found, err := w.Manifests(context.Background(), of, "")
+	found, err := w.Manifests(context.Background(), of, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c"}, names(found.Own))
 	slices.Sort(w.reads)
@@ -119,27 +123,50 @@ func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
 func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
 	w := newWorld(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
 	w.make(t, manifest("a", "demo-uid"))
-	found, err := w.Manifests(context.Background(), kyma("a"), "101")
+	found, err := w.Manifests(context.Background(), kyma("a"), seen("101"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, names(found.Own), "each is read by name")
 	require.NotContains(t, w.reads, "list")
 
-	_, err = w.AllManifests(context.Background(), kyma(), "101")
+	_, err = w.AllManifests(context.Background(), kyma(), seen("101"))
 	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
-	_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, "101")
+	_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, seen("101"))
 	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
 	_, err = w.Sharing(context.Background(), "module", "101")
 	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
 	w.upTo = ""
-	_, err = w.AllManifests(context.Background(), kyma(), "1")
+	_, err = w.AllManifests(context.Background(), kyma(), seen("1"))
 	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+}
+
+// A Kyma's agent is found with its modules, by the same indexes and the same record. How new each informer must be is told by
+// what was seen of its kind: the two are never equally new.
+func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
+	agent := (*v1beta2.RemoteAgent)(manifest(shared.RemoteAgentName("demo"), "demo-uid"))
+	w := newWorld(t, manifest("a", "demo-uid"), agent)
+	w.make(t, manifest("a", "demo-uid"), agent)
+	all := []string{"a", agent.Name}
+
+	found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
+	require.NoError(t, err)
+	require.Equal(t, all, names(found.Own))
+	require.Empty(t, w.reads)
+
+	later := []desired.Seen{{Kind: shared.KindRemoteAgent, ResourceVersion: "101"}}
+	_, err = w.AllManifests(context.Background(), kyma("a"), later)
+	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
+	require.Contains(t, err.Error(), "RemoteAgents")
+	found, err = w.Manifests(context.Background(), kyma("a"), later)
+	require.NoError(t, err)
+	require.Equal(t, all, names(found.Own), "each is read by name")
+	require.Len(t, w.reads, 2)
 }
 
 func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
 	w := newWorld(t, manifest("known", "demo-uid"))
 	w.make(t, manifest("recorded", "demo-uid"))
-	found, err := w.AllManifests(context.Background(), kyma("recorded"), "100")
+	found, err := w.AllManifests(context.Background(), kyma("recorded"), seen("100"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"recorded"}, names(found.Own))
 	require.ElementsMatch(t, []string{"get known", "get recorded"}, w.reads)
@@ -170,11 +197,10 @@ func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
 		}
 		require.False(t, fleet.Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
 	}
-	agent := full.DeepCopy()
-	agent.Annotations = map[string]string{desired.AnnotationAgent: "{}"}
+	agent := (*v1beta2.RemoteAgent)(full.DeepCopy())
 	_, err := fleet.Strip(agent)
 	require.NoError(t, err)
-	kept, known := fleet.Inventory(agent)
+	kept, known := fleet.Inventory((*v1beta2.Manifest)(agent))
 	require.True(t, known)
 	require.Equal(t, full.Status.Inventory, kept, "the sweep compares a part of it")
 	_, known = fleet.Inventory(m)

@@ -13,9 +13,9 @@ import (
 
 // Names of the cache indexes that Register makes.
 const (
-	// IndexKymaUID indexes Manifests by the uid of the Kyma that owns them.
+	// IndexKymaUID indexes Manifests and RemoteAgents by the uid of the Kyma that owns them.
 	IndexKymaUID = "lifecycle-manager.kyma-uid"
-	// IndexKymaName indexes Manifests and access Secrets by the Kyma's name in their label.
+	// IndexKymaName indexes Manifests, RemoteAgents and access Secrets by the Kyma's name in their label.
 	IndexKymaName = "lifecycle-manager.kyma-name"
 	// IndexSharedModule indexes Manifests by their label shared-module.
 	IndexSharedModule = "lifecycle-manager.shared-module"
@@ -35,6 +35,9 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1beta2.Manifest{}, IndexKymaUID, ByKymaUID},
 		{&v1beta2.Manifest{}, IndexKymaName, byLabel(shared.LabelKymaName)},
 		{&v1beta2.Manifest{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
+		{&v1beta2.RemoteAgent{}, IndexKymaUID, ByKymaUID},
+		{&v1beta2.RemoteAgent{}, IndexKymaName, byLabel(shared.LabelKymaName)},
+		{&v1beta2.RemoteAgent{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
 		{SecretMetadata(), IndexKymaName, byLabel(shared.LabelKymaName)},
 		{&v1beta2.Kyma{}, IndexName, func(object client.Object) []string { return []string{object.GetName()} }},
 		{&v1beta2.Kyma{}, IndexBucket, byBucket},

@@ -42,11 +42,10 @@ func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 	}
 }
 
-// Manifests returns the Manifests of a Kyma at least as new as seen, the newest resource version of a Manifest that is
-// known of. They may lack what informers omit (Strip), and the informer's word on one that changed since may be old:
+// Manifests returns the Manifests of a Kyma at least as new as those that were seen. They may lack what informers omit (Strip), and the informer's word on one that changed since may be old:
 // read what you act on by name. Where the informer is behind, all are read live.
-func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
+func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desired.Seen) (Manifests, error) {
+	if f.awaitManifests(ctx, kyma.Namespace, seen) != nil {
 		return f.LiveManifests(ctx, kyma)
 	}
 	known, err := f.knownManifests(ctx, kyma)
@@ -99,9 +98,9 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 }
 
 // AllManifests is LiveManifests for who may only act where there are none: the informer must be as new as seen.
-func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
-		return Manifests{}, behind("Manifests", seen)
+func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desired.Seen) (Manifests, error) {
+	if err := f.awaitManifests(ctx, kyma.Namespace, seen); err != nil {
+		return Manifests{}, err
 	}
 	return f.LiveManifests(ctx, kyma)
 }
@@ -120,9 +119,9 @@ func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta
 }
 
 // OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers omit.
-func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1beta2.Manifest, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
-		return nil, behind("Manifests", seen)
+func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen []desired.Seen) ([]v1beta2.Manifest, error) {
+	if err := f.awaitManifests(ctx, kyma.Namespace, seen); err != nil {
+		return nil, err
 	}
 	owner := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID}}
 	known, err := f.knownManifests(ctx, owner)
@@ -143,6 +142,17 @@ func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Man
 		return nil, fmt.Errorf("find the Manifests of a shared module: %w", err)
 	}
 	return list.Items, nil
+}
+
+// awaitManifests waits until the informers of Manifests and of RemoteAgents are as new as what was seen of each.
+func (f *Fleet) awaitManifests(ctx context.Context, namespace string, seen []desired.Seen) error {
+	if newest := Newest(seen, shared.KindManifest); !f.Await(ctx, &v1beta2.Manifest{}, namespace, newest) {
+		return behind("Manifests", newest)
+	}
+	if newest := Newest(seen, shared.KindRemoteAgent); !f.Await(ctx, &v1beta2.RemoteAgent{}, namespace, newest) {
+		return behind("RemoteAgents", newest)
+	}
+	return nil
 }
 
 // onRecord are the names of the Manifests that a Kyma's status has on record.

@@ -9,22 +9,18 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Strip takes out of what an informer received what nobody reads there. Of a Manifest's inventory it keeps which objects
-// are in it, in eight bytes each (Claims); it is empty only where the inventory is. That of an agent is kept, for the sweep
-// compares a part of it in each pass (Inventory): it has a dozen objects.
+// are in it, in eight bytes each (Claims); it is empty only where the inventory is. The inventory of a RemoteAgent is kept,
+// for the sweep compares a part of it in each pass (Inventory): it has a dozen objects.
 func Strip(received any) (any, error) {
 	if object, ok := received.(client.Object); ok {
 		object.SetManagedFields(nil)
 	}
 	if m, ok := received.(*v1beta2.Manifest); ok {
-		m.Status.Synced = nil
-		if !desired.IsAgent(m) {
-			m.Status.Inventory = stripped(m.Status.Inventory)
-		}
+		m.Status.Synced, m.Status.Inventory = nil, stripped(m.Status.Inventory)
 	}
 	return received, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -91,6 +92,9 @@ func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Ti
 // Record records an Event with the hint for its reason.
 func (r *Recorder) Record(about runtime.Object, eventType, reason, message string) {
 	if r.events != nil {
+		if m, is := about.(*v1beta2.Manifest); is {
+			about = installations.Resource(m)
+		}
 		hint.Record(r.events, about, eventType, reason, message, hint.For(reason))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -26,7 +27,7 @@ func (a *Steps) KickKyma(ctx context.Context, m *v1beta2.Manifest) error {
 	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
 		// The reason is the label of a metric, so it has no names. What has settled is shown at once; until then, the
 		// Kyma's workflow limits the rate of its reconciles.
-		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindManifest,
+		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindOfInstallation(m.Name),
 		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {
@@ -40,6 +41,11 @@ func orUnknown(state shared.State) string {
 		return "in an unknown state"
 	}
 	return string(state)
+}
+
+// ReleaseFormerAgent deletes the Manifest that an earlier build made for the agent of a Kyma.
+func (a *Steps) ReleaseFormerAgent(ctx context.Context, kyma *v1beta2.Kyma) error {
+	return installations.ReleaseFormer(ctx, a.Options.Fleet, a.Options.ControlPlane, kyma)
 }
 
 // IsKymaBeingDeleted tells whether the Manifest's Kyma is gone or being deleted.
@@ -65,7 +71,7 @@ func (a *Steps) IsKymaBeingDeleted(ctx context.Context, m *v1beta2.Manifest) (bo
 func (a *Steps) requestReconcile(ctx context.Context, m *v1beta2.Manifest, reason string) error {
 	ref := KymaRefOf(m)
 	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
-		Reason: reason, Urgent: true, Whole: true, Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+		Reason: reason, Urgent: true, Whole: true, Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {
 		return fmt.Errorf("notify Kyma %s that Manifest %s is not as planned: %w", ref, m.Name, err)

@@ -19,7 +19,7 @@ func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1bet
 	if m.KymaName() == "" || kyma == nil {
 		return nil, nil
 	}
-	all, err := a.Options.Known.OfKyma(ctx, KymaRefOf(m), m.ResourceVersion)
+	all, err := a.Options.Known.OfKyma(ctx, KymaRefOf(m), []desired.Seen{fleet.SeenOf(m)})
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 func TestTheAgentIsProtectedFromModulesAndGoesWithItsOwnManifest(t *testing.T) {
 	t.Parallel()
 	module, agent := &v1beta2.Manifest{}, &v1beta2.Manifest{}
-	agent.SetAnnotations(map[string]string{desired.AnnotationAgent: "{}"})
+	agent.SetName(shared.RemoteAgentName("one"))
 	protects := func(m *v1beta2.Manifest, group, version, kind, namespace, name string) bool {
 		return Target{Manifest: m}.IsProtected(schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, types.NamespacedName{Namespace: namespace, Name: name})
 	}

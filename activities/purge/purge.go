@@ -201,7 +201,7 @@ func first(names []string) []string { return names[:min(len(names), maxPurgeName
 // gone nevertheless: the removal's next check finds that.
 func (a *Activities) kickPurged(ctx context.Context, p *purger) {
 	err := a.steps.Options.Kymas.OpenKyma(ctx, p.kyma, kick.Kick{
-		Reason: "Manifest was purged", Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
+		Reason: "Manifest was purged", Kind: shared.KindOfInstallation(p.manifest.Name), Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
 	})
 	if err != nil && activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("purge: cannot notify the Kyma that its Manifest was purged", logkey.Kyma, p.kyma.String(), logkey.Error, err)
@@ -227,7 +227,7 @@ func (p *purger) release(ctx context.Context) error {
 func (p *purger) releaseOnce(ctx context.Context) error {
 	off, stay := p.activities.Options.PurgeRules.Split(manifests.OtherFinalizers(p.manifest))
 	object := Object{
-		Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, UID: p.manifest.UID,
+		Kind: shared.KindOfInstallation(p.manifest.Name), Namespace: p.manifest.Namespace, Name: p.manifest.Name, UID: p.manifest.UID,
 		Finalizers: off, In: "the control plane",
 	}
 	if len(off) > 0 {

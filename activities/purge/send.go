@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -40,7 +41,7 @@ func (a *Activities) SendPurge(ctx context.Context, in SendInput) error {
 	var failed []error
 	for _, ref := range in.Manifests {
 		k := kick.Kick{
-			Reason: "the grace period is over", Kind: "Manifest", Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true,
+			Reason: "the grace period is over", Kind: shared.KindOfInstallation(ref.Name), Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true,
 			Found: kick.Attributes{kick.AttributeKymaName: in.Kyma},
 		}
 		if err := a.Options.Manifests.Purge(ctx, ref, k); err != nil {

@@ -51,14 +51,14 @@ func Marks(kind schema.GroupKind, name string, labels map[string]string) string 
 
 // kinds are those that we define. A Watcher may come with a module for the control plane.
 func kinds() []string {
-	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher, shared.KindModuleRollout, shared.KindRolloutPolicy, shared.KindRemovalBudget}
+	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher, shared.KindModuleRollout, shared.KindRolloutPolicy, shared.KindRemovalBudget, shared.KindRemoteAgent}
 }
 
 // plurals are the names of their resources.
 func plurals() []string {
 	return []string{
 		shared.ResourceKymas, shared.ResourceModuleTemplates, shared.ResourceModuleReleaseMetas, shared.ResourceManifests, shared.ResourceWatchers,
-		shared.ResourceModuleRollouts, shared.ResourceRolloutPolicies, shared.ResourceRemovalBudgets,
+		shared.ResourceModuleRollouts, shared.ResourceRolloutPolicies, shared.ResourceRemovalBudgets, shared.ResourceRemoteAgents,
 	}
 }
 

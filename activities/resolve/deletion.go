@@ -8,9 +8,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,7 +21,7 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}
-	all, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	all, err := a.known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return DeleteResult{}, err
 	}
@@ -36,6 +35,9 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 		}
 		result.PurgeAt = time.Time{}
 		return result, nil
+	}
+	if err := installations.ReleaseFormer(ctx, a.controlPlane, a.controlPlane, kyma); err != nil {
+		return DeleteResult{}, err
 	}
 	if own, err = a.withoutAgents(ctx, kyma, own); err != nil {
 		return DeleteResult{}, err

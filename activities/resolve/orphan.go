@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -44,7 +45,7 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 		if err != nil {
 			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", planning.Describe(plan.Orphan), err)
 		}
-		adopted = append(adopted, versionOf(after))
+		adopted = append(adopted, fleet.SeenOf(after))
 		if a.events != nil {
 			hint.Record(a.events, kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
 				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)), "")

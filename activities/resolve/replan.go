@@ -21,7 +21,7 @@ const replans = 3
 // done about: what is planned holds for them as they are now.
 func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
 	seen := in.Seen
-	all, err := a.known.Manifests(ctx, kyma, fleet.Newest(seen, shared.KindManifest))
+	all, err := a.known.Manifests(ctx, kyma, seen)
 	if err != nil {
 		return View{}, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
@@ -204,7 +205,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	}
 	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)
 	result.Created = append(result.Created, plan.Manifest.Name)
-	result.Wrote = append(result.Wrote, versionOf(now))
+	result.Wrote = append(result.Wrote, fleet.SeenOf(now))
 	return a.recordTarget(ctx, plan.Destination, now)
 }
 
@@ -228,7 +229,7 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
-	result.Wrote = append(result.Wrote, versionOf(now))
+	result.Wrote = append(result.Wrote, fleet.SeenOf(now))
 	a.recordRestored(existing)
 	return a.recordTarget(ctx, plan.Destination, now)
 }

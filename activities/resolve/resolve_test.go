@@ -124,7 +124,7 @@ func TestASteadyReconcileWritesNothing(t *testing.T) {
 	require.Empty(t, b.Cluster.Writes())
 	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
 	require.Equal(t, []string{
-		"get Kyma kyma-sample", "list ManifestList",
+		"get Kyma kyma-sample", "list ManifestList", "list RemoteAgentList",
 		// From the cache in earnest: the module, what may be in the remote cluster, the mandatory ones.
 		"list ModuleReleaseMetaList", "list ModuleTemplateList", "list ModuleReleaseMetaList", "list ModuleTemplateList",
 	}, b.Cluster.Reads())

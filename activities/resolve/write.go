@@ -15,7 +15,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -64,9 +63,4 @@ func sameRemote(a, b *v1beta2.Kyma) bool {
 	}
 	return a.Status.Remote.Channel == b.Status.Remote.Channel &&
 		equality.Semantic.DeepEqual(a.Status.Remote.Modules, b.Status.Remote.Modules)
-}
-
-// versionOf is the version of a Manifest as it was just written.
-func versionOf(m *v1beta2.Manifest) desired.Seen {
-	return desired.Seen{Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
 }

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
@@ -37,7 +38,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		manifest := &manifests[i]
 		// What is shown counts as known, so what nobody planned is not. One that is being deleted may be upstream's, of whose
 		// status the informer leaves out what would tell.
-		if manifest.IsMandatory() || shown[manifest.Name] || unknown[manifest.Name] && manifest.DeletionTimestamp.IsZero() {
+		if manifest.IsMandatory() || desired.IsAgent(manifest) || shown[manifest.Name] || unknown[manifest.Name] && manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		row := otherModule(kyma, manifest, unwanted[manifest.Name], o.held())

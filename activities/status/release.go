@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -29,7 +28,7 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 		return summary(kyma), nil // it is not being deleted
 	case kymas.Deleting:
 	}
-	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return ReportResult{}, err
 	}

@@ -73,7 +73,7 @@ func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in Repor
 	if in.Deleted || !kyma.DeletionTimestamp.IsZero() {
 		return a.known.LiveManifests(ctx, kyma)
 	}
-	return a.known.Manifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	return a.known.Manifests(ctx, kyma, in.Seen)
 }
 
 // reportSkipped says that a Kyma is skipped, and nothing else: the states of its modules are not read.

@@ -28,6 +28,9 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
+	if err := w.options.Marks.ReleaseFormerAgent(checkCtx, kyma); err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot delete the Manifest of an agent, the next pass will", about(kyma, err)...)
+	}
 	modules, err := w.manifestsOf(checkCtx, kyma)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", about(kyma, err)...)
@@ -108,7 +111,7 @@ func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, found find
 		w.kickKyma(ctx, kyma, *found.gone)
 	case stale != nil:
 		w.kickKyma(ctx, kyma, kick.Kick{
-			Reason: "the status differs from a Manifest", Kind: "Manifest",
+			Reason: "the status differs from a Manifest", Kind: shared.KindManifest,
 			Namespace: stale.Namespace, Name: stale.Name, ResourceVersion: stale.ResourceVersion,
 		})
 	}
@@ -320,7 +323,7 @@ func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
 
 func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
 	k := kick.Kick{
-		Reason: reason, Kind: "Manifest", Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+		Reason: reason, Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 		Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
 	}
 	w.send(ctx, kick.ManifestWorkflowID(kick.RefOf(m)), func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })

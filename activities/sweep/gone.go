@@ -52,7 +52,7 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 	if !w.missed.due(kyma.UID, missing, w.options.Now(), w.options.Interval) {
 		return nil
 	}
-	return &kick.Kick{Reason: "a Manifest is gone that the status has", Kind: "Manifest", Namespace: kyma.Namespace, Name: missing, Gone: true}
+	return &kick.Kick{Reason: "a Manifest is gone that the status has", Kind: shared.KindOfInstallation(missing), Namespace: kyma.Namespace, Name: missing, Gone: true}
 }
 
 // firstMissing is the first of these Manifests that does not exist; empty where all do.

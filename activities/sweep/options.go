@@ -33,8 +33,10 @@ type ModuleProbe interface {
 	Probe(ctx context.Context, manifests []*v1beta2.Manifest, pass int) ([]drift.Difference, error)
 }
 
-// ModuleMarks writes whether the modules' cluster can be reached into the statuses of Manifests; *manifests.Steps does.
+// ModuleMarks writes whether the modules' cluster can be reached into the statuses of Manifests, and deletes those that an
+// earlier build made for agents; *manifests.Steps does.
 type ModuleMarks interface {
+	ReleaseFormerAgent(ctx context.Context, kyma *v1beta2.Kyma) error
 	MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Time) error
 	MarkReachable(ctx context.Context, ref kick.Ref) error
 }

@@ -87,6 +87,8 @@ func (f *world) MarkUnreachable(_ context.Context, ref kick.Ref, since time.Time
 	return nil
 }
 
+func (f *world) ReleaseFormerAgent(context.Context, *v1beta2.Kyma) error { return nil }
+
 func (f *world) MarkReachable(_ context.Context, ref kick.Ref) error {
 	f.marks = append(f.marks, ref.Name+" is reachable")
 	return nil

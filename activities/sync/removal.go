@@ -10,7 +10,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
@@ -42,7 +41,7 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}
-	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return Result{}, err
 	}
@@ -67,7 +66,7 @@ func (a *Activities) cleanUpUpstreams(ctx context.Context, kyma *v1beta2.Kyma, i
 	if !s.Enabled {
 		return Result{Outcome: OutcomeClean}, nil
 	}
-	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,5 +1,10 @@
 package shared
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Names of what the agent consists of in a remote cluster
 // (docs/contract.md#agent).
 const (
@@ -43,3 +48,37 @@ const (
 	AgentPolicyEvents  = "kyma-project.io--watcher-to-apiserver"
 	AgentPolicyDNS     = "kyma-project.io--watcher-to-dns"
 )
+
+// AgentComponent stands for the agent where a module has the name of its
+// component.
+const AgentComponent = "kyma-project.io/lifecycle-manager/agent"
+
+// RemoteAgentName returns the name of the RemoteAgent of a Kyma of this name. It
+// ends alike for all Kymas, and has at most 62 characters as the name of a
+// Manifest has: a long name of a Kyma is cut, and has its hash behind it.
+func RemoteAgentName(kymaName string) string {
+	if most := maxManifestNameLength - len(remoteAgentSuffix); len(kymaName) > most {
+		hashed := "-" + strconv.FormatUint(uint64(hashOf(kymaName)), 10)
+		kymaName = kymaName[:most-len(hashed)] + hashed
+	}
+	return kymaName + remoteAgentSuffix
+}
+
+// remoteAgentSuffix is what the name of every RemoteAgent ends with: ManifestName
+// of AgentComponent and AgentName without a Kyma.
+const remoteAgentSuffix = "-agent-788123878"
+
+// IsRemoteAgentName reports whether this is the name of a RemoteAgent. No plan
+// gives it to the Manifest of a module.
+func IsRemoteAgentName(name string) bool {
+	return strings.HasSuffix(name, remoteAgentSuffix)
+}
+
+// KindOfInstallation returns the kind of the resource of this name that has an
+// installation: a RemoteAgent or, for a module, a Manifest.
+func KindOfInstallation(name string) string {
+	if IsRemoteAgentName(name) {
+		return KindRemoteAgent
+	}
+	return KindManifest
+}

@@ -22,6 +22,7 @@ const (
 	KindRolloutPolicy     = "RolloutPolicy"
 	KindModuleRollout     = "ModuleRollout"
 	KindRemovalBudget     = "RemovalBudget"
+	KindRemoteAgent       = "RemoteAgent"
 )
 
 // Plural resource names of the kinds, as in URLs and RBAC rules.
@@ -34,4 +35,5 @@ const (
 	ResourceRolloutPolicies    = "rolloutpolicies"
 	ResourceModuleRollouts     = "modulerollouts"
 	ResourceRemovalBudgets     = "removalbudgets"
+	ResourceRemoteAgents       = "remoteagents"
 )

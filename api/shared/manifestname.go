@@ -18,13 +18,17 @@ const maxManifestNameLength = 62
 //
 // Installed modules are found again by this name (docs/contract.md#manifest-names).
 func ManifestName(kymaName, componentName, moduleName string) string {
-	hash := fnv.New32()
-	// A hash.Hash never returns an error from Write.
-	_, _ = hash.Write([]byte(componentName + moduleName))
-
-	name := kymaName + "-" + path.Base(componentName) + "-" + strconv.FormatUint(uint64(hash.Sum32()), 10)
+	name := kymaName + "-" + path.Base(componentName) + "-" + strconv.FormatUint(uint64(hashOf(componentName+moduleName)), 10)
 	if len(name) > maxManifestNameLength {
 		name = name[:maxManifestNameLength]
 	}
 	return strings.TrimRight(name, "-")
+}
+
+// hashOf is the FNV-1 32-bit sum.
+func hashOf(name string) uint32 {
+	hash := fnv.New32()
+	// A hash.Hash never returns an error from Write.
+	_, _ = hash.Write([]byte(name))
+	return hash.Sum32()
 }

@@ -98,3 +98,17 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, "waiting as other finalizers are present: [a b]",
 		shared.OtherFinalizersPresent([]string{"a", "b"}))
 }
+
+func TestTheNameOfARemoteAgentIsKnownByItsEnd(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, shared.ManifestName("one", shared.AgentComponent, shared.AgentName), shared.RemoteAgentName("one"))
+	long := strings.Repeat("k", 62)
+	for _, kyma := range []string{"one", "24bd3cbf-454a-4075-baa6-113a23fdfcd0", long, long + "k"} {
+		name := shared.RemoteAgentName(kyma)
+		require.LessOrEqual(t, len(name), 62, kyma)
+		require.True(t, shared.IsRemoteAgentName(name), kyma)
+		require.Equal(t, "RemoteAgent", shared.KindOfInstallation(name))
+	}
+	require.NotEqual(t, shared.RemoteAgentName(long), shared.RemoteAgentName(long+"k"))
+	require.Equal(t, "Manifest", shared.KindOfInstallation(shared.ManifestName("one", "kyma-project.io/module/agent", "agent")))
+}

@@ -23,6 +23,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&RolloutPolicy{}, &RolloutPolicyList{},
 		&ModuleRollout{}, &ModuleRolloutList{},
 		&RemovalBudget{}, &RemovalBudgetList{},
+		&RemoteAgent{}, &RemoteAgentList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

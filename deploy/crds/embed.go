@@ -24,6 +24,7 @@ const (
 	RolloutPolicies    = "rolloutpolicies.operator.kyma-project.io"
 	ModuleRollouts     = "modulerollouts.operator.kyma-project.io"
 	RemovalBudgets     = "removalbudgets.operator.kyma-project.io"
+	RemoteAgents       = "remoteagents.operator.kyma-project.io"
 )
 
 // ErrUnknown is wrapped by the error of Get for a name that is not ours.

@@ -21,6 +21,7 @@ func TestEveryKindServesTheVersionsOfBothGenerations(t *testing.T) {
 		"rolloutpolicies.operator.kyma-project.io":    {"v1beta2"},
 		"modulerollouts.operator.kyma-project.io":     {"v1beta2"},
 		"removalbudgets.operator.kyma-project.io":     {"v1beta2"},
+		"remoteagents.operator.kyma-project.io":       {"v1beta2"},
 	}
 
 	definitions, err := crds.All()
@@ -65,7 +66,7 @@ func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"Kyma": "ky", "ModuleTemplate": "mt", "ModuleReleaseMeta": "mrm", "Manifest": "mf", "Watcher": "kw",
 		"RolloutPolicy": "rop", "ModuleRollout": "mro",
-		"RemovalBudget": "rb",
+		"RemovalBudget": "rb", "RemoteAgent": "ra",
 	}, shortNames)
 }
 
@@ -83,7 +84,7 @@ func TestEveryDefinitionIsLabelledAsOurs(t *testing.T) {
 func TestEveryFileStaysFarBelowTheSizeLimitOfAnObject(t *testing.T) {
 	paths, err := fs.Glob(crds.Files, "*.yaml")
 	require.NoError(t, err)
-	require.Len(t, paths, 8)
+	require.Len(t, paths, 9)
 	for _, path := range paths {
 		info, err := fs.Stat(crds.Files, path)
 		require.NoError(t, err)

@@ -74,7 +74,7 @@ func (s *Environment) clearAfterFailure() {
 	}
 	s.Instance.Stop()
 	forceDeleteAll(s.ControlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{},
-		&v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{})
+		&v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{}, &v1beta2.RemoteAgentList{})
 	_ = s.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(ControlPlaneNamespace), client.HasLabels{shared.LabelKymaName})
 	for _, remote := range s.Remotes {
 		forceDeleteAll(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})

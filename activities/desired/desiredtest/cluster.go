@@ -53,7 +53,7 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 	c := &Cluster{}
 	all := append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shared.NamespaceKubeSystem, UID: types.UID(uid)}}}, objects...)
 	inner := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(all...).WithReturnManagedFields().
-		WithStatusSubresource(&v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.ModuleRollout{}, &v1beta2.RolloutPolicy{}, &v1beta2.RemovalBudget{}).
+		WithStatusSubresource(&v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.RemoteAgent{}, &v1beta2.ModuleRollout{}, &v1beta2.RolloutPolicy{}, &v1beta2.RemovalBudget{}).
 		WithIndex(&v1beta2.ModuleTemplate{}, desired.IndexTemplateKeys, desired.TemplateKeysIndexer).
 		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).
 		WithIndex(&v1beta2.ModuleRollout{}, desired.IndexRolloutModule, desired.RolloutModuleIndexer).

@@ -19,7 +19,7 @@ type Agent struct {
 }
 
 // IsAgent tells whether a plan is that of the agent.
-func (p *ModulePlan) IsAgent() bool { return p.Component == agents.Component }
+func (p *ModulePlan) IsAgent() bool { return p.Component == shared.AgentComponent }
 
 // splitAgents takes the Manifests of agents out of those of modules.
 func splitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of []*v1beta2.Manifest) {
@@ -37,10 +37,10 @@ func splitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of [
 // have no agent any more, and never because it is not known what it is to be.
 func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (ModulePlan, bool) {
 	plan := ModulePlan{
-		Name: shared.AgentName, Module: v1beta2.Module{Name: shared.AgentName}, Component: agents.Component, Mandatory: true, Action: ActionNone,
+		Name: shared.AgentName, Module: v1beta2.Module{Name: shared.AgentName}, Component: shared.AgentComponent, Mandatory: true, Action: ActionNone,
 		Refusal: r.Agent.Refusal,
 	}
-	name := agents.ManifestName(r.Kyma.Name)
+	name := shared.RemoteAgentName(r.Kyma.Name)
 	for _, manifest := range existing {
 		if manifest.Name == name {
 			plan.Existing, plan.Version = manifest, manifest.Spec.Version

@@ -7,6 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -89,7 +90,8 @@ func (p *planner) refuseDuplicates() {
 	}
 }
 
-// refuseCollisions refuses entries whose Manifests would get the same name after cutting.
+// refuseCollisions refuses entries whose Manifests would get the same name after cutting, or the name of an agent: a component
+// can be given a name with the same hash.
 func (p *planner) refuseCollisions() {
 	byName := map[string][]*entry{}
 	for _, e := range p.entries {
@@ -99,10 +101,15 @@ func (p *planner) refuseCollisions() {
 		}
 	}
 	for name, same := range byName {
-		if len(same) < 2 {
+		if len(same) < 2 && !shared.IsRemoteAgentName(name) {
 			continue
 		}
 		for _, e := range same {
+			if shared.IsRemoteAgentName(name) {
+				e.Refusal = versions.Refuse(versions.ReasonNameCollision,
+					"the Manifest of module %s would have the name %s, which is that of an agent: give its component another name", e.Module.Name, name)
+				continue
+			}
 			e.Refusal = versions.Refuse(versions.ReasonNameCollision,
 				"the Manifest of module %s would have the name %s, which another module's Manifest has too: shorten the Kyma's name",
 				e.Module.Name, name)

@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -34,7 +34,7 @@ func Plan(r Request) Plans {
 		plans.Mandatory = append(plans.Mandatory, plan)
 	}
 	for _, manifest := range agent {
-		if manifest.Name != agents.ManifestName(r.Kyma.Name) && p.ours(manifest) && planned.IsUnknown(r.Kyma, manifest) {
+		if manifest.Name != shared.RemoteAgentName(r.Kyma.Name) && p.ours(manifest) && planned.IsUnknown(r.Kyma, manifest) {
 			plans.Unknown = append(plans.Unknown, manifest)
 		}
 	}

@@ -155,6 +155,7 @@ func (s Sources) addResources(ctx context.Context, a *archive) error {
 		{file: "watchers", kind: "Watcher", group: own, namespaces: s.namespaces()},
 		{file: "rolloutpolicies", kind: "RolloutPolicy", group: own, namespaces: s.namespaces()},
 		{file: "modulerollouts", kind: "ModuleRollout", group: own, namespaces: s.namespaces()},
+		{file: "remoteagents", kind: "RemoteAgent", group: own, namespaces: s.namespaces()},
 		{file: "removalbudgets", kind: "RemovalBudget", group: own, namespaces: s.namespaces()},
 		{file: "deployments", kind: "Deployment", group: apps, namespaces: release, with: []client.ListOption{s.PodLabels}},
 		{file: "pods", kind: "Pod", group: corev1.SchemeGroupVersion, namespaces: release, with: []client.ListOption{s.PodLabels}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
@@ -34,7 +35,7 @@ func (f *Flags) Listen(mgr manager.Manager, settings desired.Settings, kicks lis
 	}
 	taken, err := listener.New(listener.Options{
 		Address: f.BindAddress, Routing: watching.Routing, Manager: settings.ManagedBy, GatewayCIDRs: f.Gateways(),
-		Credentials: secret, Kymas: mgr.GetCache(), Manifests: mgr.GetCache(), Ours: settings.Ours, Kicks: kicks,
+		Credentials: secret, Kymas: mgr.GetCache(), Manifests: installations.Reader(mgr.GetCache()), Ours: settings.Ours, Kicks: kicks,
 		Registry: metrics.Registry, Log: mgr.GetLogger().WithName("listener"),
 	})
 	if err != nil {

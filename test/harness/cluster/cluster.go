@@ -68,7 +68,7 @@ func InstallDefinitions(t testing.TB, c Cluster) {
 	// They are served one after the other.
 	for _, list := range []client.ObjectList{
 		&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}, &v1beta2.WatcherList{},
-		&v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{},
+		&v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{}, &v1beta2.RemoteAgentList{},
 	} {
 		require.Eventually(t, func() bool { return c.List(t.Context(), list) == nil }, time.Minute, 100*time.Millisecond, "%T is not served", list)
 	}

@@ -126,7 +126,7 @@ func (h *Harness) define(t testing.TB) {
 	require.Eventually(t, func() bool {
 		for _, list := range []client.ObjectList{
 			&v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{},
-			&v1beta2.WatcherList{}, &v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{},
+			&v1beta2.WatcherList{}, &v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{}, &v1beta2.RemoteAgentList{},
 		} {
 			if h.Control.List(context.Background(), list, client.Limit(1)) != nil {
 				return false

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
@@ -71,7 +72,7 @@ func (h *Harness) Clients(t testing.TB, proxy *faultproxy.Proxy) Clients {
 func (h *Harness) Manifests(t testing.TB, c Clients) *workers.ManifestActivities {
 	t.Helper()
 	activities, err := workers.AssembleManifests(workers.ManifestOptions{
-		Steps: manifests.Options{ControlPlane: c.Control, Clusters: c.Clusters, Kymas: noKymas{}},
+		Steps: manifests.Options{ControlPlane: installations.Client(c.Control), Clusters: c.Clusters, Kymas: noKymas{}},
 		Apply: apply.Options{Artifacts: h.artifacts},
 		Purge: purge.Options{Manifests: noKymas{}},
 	})

@@ -50,7 +50,7 @@ const maxSeen = 32
 
 // Add sums up one more kick.
 func (p *Pending) Add(k kick.Kick) {
-	aboutManifest := k.Kind == shared.KindManifest && !k.Deleting && !k.Whole
+	aboutManifest := (k.Kind == shared.KindManifest || k.Kind == shared.KindRemoteAgent) && !k.Deleting && !k.Whole
 	at := time.Time{}
 	if k.NotBefore != nil {
 		at = *k.NotBefore

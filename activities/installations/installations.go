@@ -1,0 +1,114 @@
+// Package installations lets the engine treat an agent like a module. In the control plane an agent is a RemoteAgent,
+// because scripts of operators act on all Manifests of a Kyma or of all mandatory modules. Whoever reads and writes through
+// this package finds it as a Manifest, with the name of the RemoteAgent (shared.IsRemoteAgentName).
+package installations
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reader returns a reader that finds RemoteAgents as Manifests. Where the control plane does not define RemoteAgents, because
+// only upstream runs there, it finds none.
+func Reader(r client.Reader) client.Reader {
+	switch r.(type) {
+	case reader, *writer:
+		return r
+	}
+	return reader{r}
+}
+
+// Client returns a client that finds and writes RemoteAgents as Manifests.
+func Client(c client.Client) client.Client {
+	if _, is := c.(*writer); is {
+		return c
+	}
+	return &writer{Client: c}
+}
+
+// Resource returns what there is in the control plane for a Manifest of the engine: a RemoteAgent for an agent's.
+func Resource(m *v1beta2.Manifest) client.Object {
+	if shared.IsRemoteAgentName(m.Name) {
+		return (*v1beta2.RemoteAgent)(m)
+	}
+	return m
+}
+
+type reader struct{ client.Reader }
+
+// Get implements client.Reader.
+func (r reader) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return get(ctx, r.Reader, key, into, options)
+}
+
+// List implements client.Reader.
+func (r reader) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	return list(ctx, r.Reader, into, options)
+}
+
+func get(ctx context.Context, r client.Reader, key client.ObjectKey, into client.Object, options []client.GetOption) error {
+	return as(into, key.Name, func(resource client.Object) error {
+		err := r.Get(ctx, key, resource, options...)
+		if meta.IsNoMatchError(err) && resource != into {
+			return apierrors.NewNotFound(v1beta2.GroupVersion.WithResource(shared.ResourceRemoteAgents).GroupResource(), key.Name)
+		}
+		return err
+	})
+}
+
+// list adds the RemoteAgents to a list of Manifests. A Manifest with the name of one is what an earlier build made for an agent.
+func list(ctx context.Context, r client.Reader, into client.ObjectList, options []client.ListOption) error {
+	err := r.List(ctx, into, options...)
+	manifests, is := into.(*v1beta2.ManifestList)
+	if err != nil || !is {
+		return err
+	}
+	var agents v1beta2.RemoteAgentList
+	if err := r.List(ctx, &agents, options...); err != nil && !meta.IsNoMatchError(err) {
+		return err
+	}
+	modules := manifests.Items
+	manifests.Items = make([]v1beta2.Manifest, 0, len(modules)+len(agents.Items))
+	for i := range modules {
+		if !shared.IsRemoteAgentName(modules[i].Name) {
+			manifests.Items = append(manifests.Items, modules[i])
+		}
+	}
+	for i := range agents.Items {
+		manifests.Items = append(manifests.Items, v1beta2.Manifest(agents.Items[i]))
+	}
+	return nil
+}
+
+// as calls a function with the resource that there is for an object: the object itself, but for a Manifest with the name of
+// a RemoteAgent. Whatever the function does to the resource, it does to the object.
+func as(object client.Object, name string, call func(resource client.Object) error) error {
+	if !shared.IsRemoteAgentName(name) {
+		return call(object)
+	}
+	resource := object
+	if m, is := object.(*v1beta2.Manifest); is {
+		resource = (*v1beta2.RemoteAgent)(m)
+	}
+	return named(object, func() error { return call(resource) })
+}
+
+// named calls a function while an object that names the kind Manifest names RemoteAgent. It names Manifest afterwards.
+func named(object runtime.Object, call func() error) error {
+	kind := object.GetObjectKind()
+	rename := func(from, to string) {
+		if gvk := kind.GroupVersionKind(); gvk.Kind == from {
+			kind.SetGroupVersionKind(gvk.GroupVersion().WithKind(to))
+		}
+	}
+	rename(shared.KindManifest, shared.KindRemoteAgent)
+	defer rename(shared.KindRemoteAgent, shared.KindManifest)
+	return call()
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -147,5 +148,11 @@ func TestAPlanKnowsEachKindOfModule(t *testing.T) {
 		assert.Equal(c, "1.0.0", rows["planned-orphaned"].Version)
 		assert.Equal(c, shared.StateReady, rows["planned-new"].State)
 		assert.Empty(c, s.MinimalVersion(harness.RemoteNamespace, "planned-dropped"))
+		for _, stays := range []string{"planned-downtime", "planned-orphaned"} {
+			found := &corev1.ConfigMap{}
+			if assert.NoError(c, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: stays}, found)) {
+				assert.Contains(c, found.Annotations, shared.AnnotationOwnedBy, "what waits is taken over too")
+			}
+		}
 	})
 }

@@ -49,9 +49,10 @@ func readCatalog(ctx context.Context, program forecast.Program) (*catalog, error
 	return &catalog{settings: o.Settings.WithDefaults(), planner: planner, render: o.Render, secrets: injection.New(live, nil)}, nil
 }
 
-// prospectsOf returns what the first plan will make of a Kyma's modules. A Kyma under deletion gets no plan.
+// prospectsOf returns what the first plan will make of a Kyma's modules. A Kyma under deletion gets no plan, and one that was
+// taken over had it.
 func (m *migration) prospectsOf(ctx context.Context, kyma *v1beta2.Kyma, known fleet.Manifests) (prospects, error) {
-	if !kyma.DeletionTimestamp.IsZero() {
+	if !kyma.DeletionTimestamp.IsZero() || !isUpstreams(kyma, known.Own) {
 		return prospects{}, nil
 	}
 	cluster, err := m.clusters.Reach(ctx, kyma.Namespace, kyma.Name)

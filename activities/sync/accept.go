@@ -30,12 +30,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 		return false, invalidRemote(copied, problem), a.noteRefused(ctx, kyma, copied)
 	}
 	before := kyma.Status.Remote
-	accepted := *before.DeepCopy()
-	accepted.UID = string(copied.UID)
-	accepted.ObservedGeneration = copied.Generation
-	accepted.Channel = copied.Spec.EffectiveChannel()
-	accepted.Modules = copied.Spec.Modules
-	accepted.DeferUpgradesUntil = deferralOf(copied)
+	accepted := acceptedFrom(before, copied)
 	if problem := checkDeferral(copied); problem != "" {
 		invalid = invalidRemote(copied, problem) // all else is accepted
 	}
@@ -50,6 +45,17 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
 	}
 	return changed, invalid, err
+}
+
+// acceptedFrom returns the record of a synchronization with what a remote Kyma asks for.
+func acceptedFrom(before *v1beta2.RemoteStatus, copied *v1beta2.Kyma) v1beta2.RemoteStatus {
+	accepted := *before.DeepCopy()
+	accepted.UID = string(copied.UID)
+	accepted.ObservedGeneration = copied.Generation
+	accepted.Channel = copied.Spec.EffectiveChannel()
+	accepted.Modules = copied.Spec.Modules
+	accepted.DeferUpgradesUntil = deferralOf(copied)
+	return accepted
 }
 
 // noteRefused notes which generation of the remote Kyma was refused, so that the sweep does not take it for

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/transport"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
@@ -20,22 +20,22 @@ func (f *controlPlaneFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.context, "context", "", "context of the kubeconfig; default: its current one")
 }
 
-// reader reads the control plane. Wrap, where given, wraps the transport.
-func (f *controlPlaneFlags) reader(wrap ...transport.WrapperFunc) (client.Reader, error) {
+// client is for the control plane. Change changes how it is reached.
+func (f *controlPlaneFlags) client(change ...func(*rest.Config)) (client.Client, error) {
 	to, err := connection.ControlPlane(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err
 	}
-	for _, each := range wrap {
-		to.Wrap(each)
+	for _, each := range change {
+		each(to)
 	}
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	reader, err := client.New(to, client.Options{Scheme: scheme})
+	live, err := client.New(to, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
-	return reader, nil
+	return live, nil
 }

@@ -1,16 +1,30 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/migration"
 )
 
 func newMigrateCommand() *cobra.Command {
-	f, access := &controlPlaneFlags{}, &accessFlags{}
+	f, access, run := &controlPlaneFlags{}, &accessFlags{}, &flags{}
+	program := run.planProgram()
+	program.Read = func(set *pflag.FlagSet) error {
+		err := run.read(set)
+		f.kubeconfig, *access = run.kubeconfig, run.access
+		return err
+	}
+	program.Connect = func(ctx context.Context, _ string, objects bool) (client.Reader, []string, forecast.Options, error) {
+		return run.connectPlan(ctx, f.context, objects)
+	}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
 		to, err := connection.ControlPlane(f.kubeconfig, f.context)
 		if err != nil {
@@ -18,5 +32,5 @@ func newMigrateCommand() *cobra.Command {
 		}
 		scheme, err := newScheme()
 		return to, scheme, err
-	}, f.register, migration.Access{Register: access.register, Check: access.check, Allowed: access.allowed})
+	}, f.register, migration.Access{Register: access.register, Check: access.check, Allowed: access.allowed}, program)
 }

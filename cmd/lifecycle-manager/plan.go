@@ -7,54 +7,39 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-func newPlanCommand() *cobra.Command {
-	f := &flags{}
-	return forecast.NewCommand(forecast.Program{
-		Flags: f.groups(), Read: f.read, ErrUsage: errUsage, Scheme: newScheme,
-		Connect: func(ctx context.Context, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
-			live, err := f.liveClient(kubeContext)
-			if err == nil {
-				err = f.takeRegistry(ctx, live)
-			}
-			options := forecast.Options{Settings: f.settings, Index: worker.Index, SameFailures: f.sameFailures}
-			if err != nil {
-				return nil, nil, options, err
-			}
-			var store *artifacts.Store
-			if options.Planner, store, err = plannerOptions(ctx, f, live); err == nil && objects {
-				options.Render = apply.Previewer{Artifacts: store, RemoteNamespace: f.settings.WithDefaults().SyncNamespace}.Preview
-			}
-			return live, f.settings.Namespaces, options, err
-		},
-	})
+func newPlanCommand() *cobra.Command { return forecast.NewCommand((&flags{}).planProgram()) }
+
+// planProgram is what commands are made of that plan by the flags of `run`.
+func (f *flags) planProgram() forecast.Program {
+	return forecast.Program{Flags: f.groups(), Read: f.read, ErrUsage: errUsage, Scheme: newScheme, Connect: f.connectPlan}
 }
 
-func (f *flags) liveClient(kubeContext string) (client.Client, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
+// connectPlan is forecast.Program.Connect.
+func (f *flags) connectPlan(ctx context.Context, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
+	live, err := (&controlPlaneFlags{f.kubeconfig, kubeContext}).client(func(c *rest.Config) { c.QPS, c.Burst = f.clientQPS, f.clientBurst })
+	if err == nil {
+		err = f.takeRegistry(ctx, live)
 	}
-	config, err := connection.ControlPlane(f.kubeconfig, kubeContext)
+	options := forecast.Options{Settings: f.settings, Index: worker.Index, SameFailures: f.sameFailures}
 	if err != nil {
-		return nil, err
+		return nil, nil, options, err
 	}
-	config.QPS, config.Burst = f.clientQPS, f.clientBurst
-	live, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("make the control plane client: %w", err)
+	var store *artifacts.Store
+	if options.Planner, store, err = plannerOptions(ctx, f, live); err == nil && objects {
+		options.Render = apply.Previewer{Artifacts: store, RemoteNamespace: f.settings.WithDefaults().SyncNamespace}.Preview
 	}
-	return live, nil
+	return live, f.settings.Namespaces, options, err
 }
 
 // plannerOptions are what plans are made with in `run`, without what only those need that write.

@@ -9,5 +9,5 @@ import (
 
 func newPurgeCommand() *cobra.Command {
 	f := &controlPlaneFlags{}
-	return purge.NewCommand(f.register, func() (client.Reader, error) { return f.reader() })
+	return purge.NewCommand(f.register, func() (client.Reader, error) { return f.client() })
 }

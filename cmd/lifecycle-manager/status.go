@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -99,7 +100,7 @@ var (
 
 func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string) error {
 	clock := &preflight.ServerClock{}
-	reader, err := f.reader(clock.Follow)
+	reader, err := f.client(func(c *rest.Config) { c.Wrap(clock.Follow) })
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package planning
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
@@ -68,8 +67,17 @@ func (p *planner) asInCatalog(e *entry) *v1beta2.Manifest {
 
 // installsTheSame reports whether two Manifests install the same layers and the same default custom resource.
 func installsTheSame(a, b *v1beta2.Manifest) bool {
-	return a.Spec.Version == b.Spec.Version && equality.Semantic.DeepEqual(a.Spec.Install.Source, b.Spec.Install.Source) &&
-		equality.Semantic.DeepEqual(a.Spec.Config, b.Spec.Config) && sameJSON(a.Spec.Resource, b.Spec.Resource)
+	return a.Spec.Version == b.Spec.Version && sameLayer(&a.Spec.Install.Source, &b.Spec.Install.Source) &&
+		sameLayer(a.Spec.Config, b.Spec.Config) && sameJSON(a.Spec.Resource, b.Spec.Resource)
+}
+
+// sameLayer compares by the fields that upstream writes. It notes neither the media type nor the size of a layer, and its
+// selector of credentials has no effect here.
+func sameLayer(a, b *v1beta2.ImageSpec) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Repo == b.Repo && a.Name == b.Name && a.Ref == b.Ref && a.Type == b.Type
 }
 
 // IsUpstreams tells whether upstream wrote the spec of a Manifest: it never says that a module is for a remote cluster,

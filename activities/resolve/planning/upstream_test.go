@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -17,6 +18,7 @@ import (
 func byUpstream(m *v1beta2.Manifest) *v1beta2.Manifest {
 	m.Spec.Remote = false
 	m.Spec.Install.Source.Repo, m.Spec.Install.Source.Name = "registry.example.com/modules", "kyma-project.io/module/keda"
+	m.Spec.Install.Source.MediaType, m.Spec.Install.Source.Size = "", 0
 	m.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "settings", Namespace: "kyma-system"}}
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
@@ -73,8 +75,12 @@ func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testin
 		action Action
 	}{
 		"as the catalog has it": {action: ActionUpdate},
-		"another layer":         {action: ActionKeep, change: func(m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = desiredtest.Digest("f") }},
-		"another registry":      {action: ActionKeep, change: func(m *v1beta2.Manifest) { m.Spec.Install.Source.Repo = "elsewhere.example.com" }},
+		"with a selector of credentials": {action: ActionUpdate, change: func(m *v1beta2.Manifest) {
+			m.Spec.Install.Source.CredSecretSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"registry": "private"}}
+		}},
+		"a folder":         {action: ActionKeep, change: func(m *v1beta2.Manifest) { m.Spec.Install.Source.Type = v1beta2.ImageSourceOCIDir }},
+		"another layer":    {action: ActionKeep, change: func(m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = desiredtest.Digest("f") }},
+		"another registry": {action: ActionKeep, change: func(m *v1beta2.Manifest) { m.Spec.Install.Source.Repo = "elsewhere.example.com" }},
 		"another default custom resource": {action: ActionKeep, change: func(m *v1beta2.Manifest) {
 			m.Spec.Resource = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`)}
 		}},

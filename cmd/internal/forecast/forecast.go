@@ -105,6 +105,13 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 	return found, err
 }
 
+// NewPlanner returns what makes plans by the objects that are present; what files say counts for nothing.
+func NewPlanner(ctx context.Context, o Options) (*resolve.Planner, error) {
+	o.Settings = o.Settings.WithDefaults()
+	side, err := newSide(ctx, o, nil)
+	return side.Planner, err
+}
+
 // newSide is the catalog with these objects applied.
 func newSide(ctx context.Context, o Options, applied []client.Object) (Side, error) {
 	s := NewSnapshot()

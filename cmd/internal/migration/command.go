@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 )
 
 // Connect says where the control plane is, by the flags that were given, and what a client for it must know.
@@ -22,8 +25,9 @@ type Access struct {
 	Allowed  func() clusters.Allow
 }
 
-// NewCommand returns the command. Register adds the flags to it that Connect needs.
-func NewCommand(connect Connect, register func(*pflag.FlagSet), access Access) *cobra.Command {
+// NewCommand returns the command. Register adds the flags to it that Connect needs. Program has the flags of
+// lifecycle-manager run for the subcommand plan; once they are read, Connect and access go by them.
+func NewCommand(connect Connect, register func(*pflag.FlagSet), access Access, program forecast.Program) *cobra.Command {
 	f := &flags{access: access}
 	cmd := &cobra.Command{
 		Use:   "migrate",
@@ -34,31 +38,46 @@ Without these commands, Kymas and Manifests of upstream's are taken over when Li
 	}
 	register(cmd.PersistentFlags())
 	cmd.PersistentFlags().StringVarP(&f.namespace, "namespace", "n", shared.NamespaceControlPlane, "namespace of the Kymas")
-	cmd.AddCommand(newPlanCommand(f, connect), newHoldCommand(f, connect), newAdoptCommand(f, connect))
+	cmd.AddCommand(newPlanCommand(f, connect, program, cmd.PersistentFlags()), newHoldCommand(f, connect), newAdoptCommand(f, connect))
 	return cmd
 }
 
-func newPlanCommand(f *flags, connect Connect) *cobra.Command {
+func newPlanCommand(f *flags, connect Connect, program forecast.Program, inherited *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [KYMA...]",
 		Short: "Show what taking over would change, for each Kyma; writes nothing",
 		Long: `Show what taking over would change, for each Kyma; writes nothing.
 
-It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read completely: that
-Kyma would be left as it is until it can. It also says which modules change their state, for each value that
-lifecycle-manager run takes for --module-state-from.`,
+It takes the flags of lifecycle-manager run, or its file, because what changes depends on them: give it what the instance
+will have. It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read
+completely: that Kyma would be left as it is until it can. It plans for each Kyma as the instance will, and says which
+modules get another version, which wait for a maintenance window, and which become an Error, with the reason. It also says
+which modules change their state, for each value of --module-state-from.`,
+		Example: `  lifecycle-manager migrate plan --config lifecycle-manager.yaml
+  lifecycle-manager migrate plan a-kyma --oci-registry-cred-secret registry --maintenance-policy-path policy.json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := f.access.Check(); err != nil {
+			if err := program.Read(cmd.Flags()); err != nil {
+				return fmt.Errorf("%w: %w", program.ErrUsage, err)
+			}
+			of, err := readCatalog(cmd.Context(), program)
+			if err != nil {
 				return err
 			}
+			f.accessSecretNamespace, f.syncNamespace = of.settings.AccessSecretNamespace, of.settings.SyncNamespace
 			m, err := newMigration(f, connect)
 			if err != nil {
 				return err
 			}
+			m.catalog = of
 			return m.plan(cmd.Context(), cmd.OutOrStdout(), names)
 		},
 	}
-	f.registerReading(cmd.Flags())
+	groups := flaggroups.Groups{}
+	own := groups.Add("Plan")
+	for _, name := range []string{"context", "namespace"} {
+		own.AddFlag(inherited.Lookup(name))
+	}
+	append(groups, program.Flags...).AddTo(cmd)
 	return cmd
 }
 

@@ -35,6 +35,8 @@ type migration struct {
 	flags        *flags
 	controlPlane client.Client
 	clusters     *clusters.Registry
+	// catalog is nil for commands that plan nothing.
+	catalog *catalog
 	// templates are the ModuleTemplates of the namespace, once they were read.
 	templates *v1beta2.ModuleTemplateList
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -59,15 +60,26 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 	var b strings.Builder
 	fmt.Fprintf(&b, "Kyma %s/%s: %s\n", kyma.Namespace, kyma.Name, standing(kyma, known.Own))
 	var failed error
+	notReadable := fmt.Errorf("plan Kyma %s/%s: %w", kyma.Namespace, kyma.Name, errNotReadable)
+	all, err := m.prospectsOf(ctx, kyma, known)
+	if err != nil {
+		failed = notReadable
+		fmt.Fprintf(&b, "  no module gets another version until this changes: %s\n", fault.Of(err).Message)
+	}
 	for i := range known.Own {
 		manifest := &known.Own[i]
 		p, err := m.planManifest(ctx, manifest)
 		if err != nil {
-			failed = fmt.Errorf("plan Kyma %s/%s: %w", kyma.Namespace, kyma.Name, errNotReadable)
+			failed = notReadable
 			p.text = "nothing is changed until it can be read: " + fault.Of(err).Message
+		} else if err := p.add(all.of(manifest)); err != nil {
+			failed = notReadable
 		}
 		counts.add(p.outlook, manifest.Status.State)
 		fmt.Fprintf(&b, "  %s %s (%s): %s%s\n", manifest.ModuleName(), manifest.Spec.Version, manifest.Status.State, p.text, p.outlook.changes(manifest.Status.State))
+	}
+	for _, p := range all.others {
+		fmt.Fprintf(&b, "  %s: %s\n", p.name, p.text)
 	}
 	if agent.IsLeft(kyma) {
 		b.WriteString("  upstream's agent: removed from the remote cluster with its webhook, and its certificate from istio-system\n")
@@ -106,6 +118,24 @@ func awaits(m *v1beta2.Manifest) bool {
 type modulePlan struct {
 	text    string
 	outlook outlook
+}
+
+// add says what the first plan will make of the module. The error says that this could not be found out completely.
+func (p *modulePlan) add(of prospect) error {
+	p.text += of.text
+	if of.moves {
+		p.outlook = nil
+	}
+	switch of.fault.Kind {
+	case "":
+		return nil
+	case fault.Rejected:
+		p.outlook = everywhere(readiness.Observed{State: shared.StateError, Message: of.fault.Message})
+		return nil
+	default:
+		p.text += "; what it brings cannot be read: " + of.fault.Message
+		return errNotReadable
+	}
 }
 
 func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest) (modulePlan, error) {

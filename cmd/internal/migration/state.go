@@ -88,9 +88,24 @@ func (m *migration) noteStateChecks(ctx context.Context, manifest *v1beta2.Manif
 	return nil
 }
 
+// everywhere is the outlook of a module whose state does not depend on the rule.
+func everywhere(o readiness.Observed) outlook {
+	all := outlook{}
+	for _, rule := range shared.StateRules() {
+		all[rule] = o
+	}
+	return all
+}
+
 // changes says under which rules a module changes its state; "" if under none.
 func (o outlook) changes(now shared.State) string {
 	var text strings.Builder
+	if after, other := o[shared.StateFromCustomResource], o[shared.StateFromWorkloads]; o != nil && after.SameAs(other) {
+		if after.State == now {
+			return ""
+		}
+		return fmt.Sprintf("; becomes %s: %s", after.State, after.Message)
+	}
 	for _, rule := range shared.StateRules() {
 		if after, known := o[rule]; known && after.State != now {
 			fmt.Fprintf(&text, "; becomes %s with --%s=%s: %s", after.State, flagStateRule, rule, after.Message)

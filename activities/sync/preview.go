@@ -1,0 +1,46 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// uidToCome is the uid of a remote Kyma that is still to be created.
+const uidToCome = "not-created-yet"
+
+// Preview returns a Kyma as its first synchronization will leave it: with what the remote Kyma asks for, or with what the
+// remote Kyma will be created with. It writes nothing. A Kyma that was synchronized before is returned as it is.
+func Preview(ctx context.Context, kyma *v1beta2.Kyma, settings desired.Settings, there client.Reader) (*v1beta2.Kyma, error) {
+	s := desired.SyncOf(kyma, settings)
+	if !s.Enabled || desired.IsAccepted(kyma) {
+		return kyma, nil
+	}
+	found := &v1beta2.Kyma{}
+	err := there.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
+	switch {
+	case apierrors.IsNotFound(err) || remote.KindMissing(err):
+		found = newRemoteKyma(kyma, s)
+		found.UID = uidToCome
+	case err != nil:
+		return nil, clusters.Classify(fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err))
+	}
+	if problem := desired.CheckRemote(found.Spec.Channel, found.Spec.Modules); problem != "" {
+		f := invalidRemote(found, problem)
+		return nil, fault.New(f.Kind, f.Reason, "%s", f.Message)
+	}
+	preview := kyma.DeepCopy()
+	accepted := acceptedFrom(cmp.Or(kyma.Status.Remote, &v1beta2.RemoteStatus{}), found)
+	preview.Status.Remote = &accepted
+	return preview, nil
+}

@@ -39,12 +39,12 @@ func (a *Removals) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1
 	return string(found.UID) == remote.UID && found.Annotations[desired.AnnotationSyncedFrom] == desired.SyncedFrom(kyma), nil
 }
 
-// isOwn tells whether a cluster really is the control plane's own: a Manifest of ours exists there.
+// isOwn tells whether a cluster really is the control plane's own: the Manifest exists there.
 func isOwn(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if cluster.IsControlPlane() {
 		return true, nil
 	}
-	found, err := readOwn(ctx, cluster, shared.KindManifest, client.ObjectKeyFromObject(m))
+	found, err := readOwn(ctx, cluster, shared.KindOfInstallation(m.Name), client.ObjectKeyFromObject(m))
 	return found != nil && found.UID == m.UID, err
 }
 

@@ -73,7 +73,7 @@ func ofReason(reason string) string {
 	case "AgentNotSynchronized":
 		return "see the message: rights, or the cluster's answer; it is retried"
 	case "InvalidAgent":
-		return "correct --skr-webhook-memory-limits and --skr-webhook-cpu-limits; do not write Manifests manually"
+		return "correct --skr-webhook-memory-limits and --skr-webhook-cpu-limits; do not write RemoteAgents manually"
 	case "ModuleNotFound":
 		return "correct the entry, or publish the module"
 	case "NoVersionForChannel":

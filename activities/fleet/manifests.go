@@ -42,8 +42,9 @@ func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 	}
 }
 
-// Manifests returns the Manifests of a Kyma at least as new as those that were seen. They may lack what informers omit (Strip), and the informer's word on one that changed since may be old:
-// read what you act on by name. Where the informer is behind, all are read live.
+// Manifests returns the Manifests of a Kyma at least as new as those that were seen. They may lack what informers omit
+// (Strip), and the informer's word on one that changed since may be old: read what you act on by name. Where the informer is
+// behind, all are read live.
 func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desired.Seen) (Manifests, error) {
 	if f.awaitManifests(ctx, kyma.Namespace, seen) != nil {
 		return f.LiveManifests(ctx, kyma)

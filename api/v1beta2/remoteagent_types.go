@@ -15,8 +15,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RemoteAgent is what Lifecycle Manager installs in the remote cluster of a
 // Kyma to get events from there, and the inventory of it. Lifecycle Manager
-// makes it, and nobody else writes it. It has what a Manifest has, since it is
-// installed in the same way, but no module.
+// makes it, and nobody else writes it. It has the fields of a Manifest, because
+// it is installed in the same way, and is no module.
 type RemoteAgent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

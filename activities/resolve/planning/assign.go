@@ -101,18 +101,15 @@ func (p *planner) refuseCollisions() {
 		}
 	}
 	for name, same := range byName {
-		if len(same) < 2 && !shared.IsRemoteAgentName(name) {
+		why := "which another module's Manifest has too: shorten the Kyma's name"
+		switch {
+		case shared.IsRemoteAgentName(name):
+			why = "which is that of an agent: give its component another name"
+		case len(same) < 2:
 			continue
 		}
 		for _, e := range same {
-			if shared.IsRemoteAgentName(name) {
-				e.Refusal = versions.Refuse(versions.ReasonNameCollision,
-					"the Manifest of module %s would have the name %s, which is that of an agent: give its component another name", e.Module.Name, name)
-				continue
-			}
-			e.Refusal = versions.Refuse(versions.ReasonNameCollision,
-				"the Manifest of module %s would have the name %s, which another module's Manifest has too: shorten the Kyma's name",
-				e.Module.Name, name)
+			e.Refusal = versions.Refuse(versions.ReasonNameCollision, "the Manifest of module %s would have the name %s, %s", e.Module.Name, name, why)
 		}
 	}
 }

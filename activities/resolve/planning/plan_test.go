@@ -762,6 +762,11 @@ func TestManifestNamesThatCollideAreRefused(t *testing.T) {
 	plans, _ := s.plan(t)
 	require.Equal(t, versions.ReasonNameCollision, plans["keda"].Refusal.Reason)
 	require.Equal(t, versions.ReasonNameCollision, plans["keda-b"].Refusal.Reason)
+
+	likeAgent := desiredtest.ChannelTemplate(shared.AgentName, "regular", "1.0.0")
+	likeAgent.Spec.Descriptor = desiredtest.Descriptor(shared.AgentComponent, "1.0.0")
+	plans, _ = (&setup{kyma: desiredtest.Kyma(shared.AgentName), templates: []*v1beta2.ModuleTemplate{likeAgent}}).plan(t)
+	require.Equal(t, versions.ReasonNameCollision, plans[shared.AgentName].Refusal.Reason, "it would be taken for the agent")
 }
 
 func TestTheSamePlanAgainChangesNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package agents knows what the agent in a remote cluster is to be: one wish for all clusters of an instance, made of its
 // Watchers, its flags and the authorities that it trusts (Source), the objects that come of it (Wish.Objects), and the
-// Manifest that brings them (NewManifest), by which the agent is installed, compared and removed like a module.
+// Manifest that brings them (NewManifest), by which the agent is installed, compared and removed like a module. In the control
+// plane that is a RemoteAgent.
 package agents
 
 import (

@@ -44,8 +44,7 @@ const (
 	// AnnotationImagePullSecret on a Manifest for a remote cluster is the name of the Secret that its workloads pull
 	// their images with, where the instance has one (`--skr-image-pull-secret`).
 	AnnotationImagePullSecret = shared.OperatorGroup + "/image-pull-secret"
-	// AnnotationAgent on a Manifest makes it that of the agent in a remote cluster: what the agent is to be, as package agents
-	// encodes it.
+	// AnnotationAgent on a RemoteAgent says what the agent in a remote cluster is to be, as package agents encodes it.
 	AnnotationAgent = shared.OperatorGroup + "/agent"
 	// AnnotationSpecDigest on a Manifest is the SpecDigest of its spec as it was written last by us: a spec with another
 	// one was edited by somebody else. A Manifest without it may be from before it was written.

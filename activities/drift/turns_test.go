@@ -155,7 +155,11 @@ func (s *sweeping) pass(t *testing.T, number int, modules ...*v1beta2.Manifest) 
 	at := &site{cluster: s.cluster}
 	for _, m := range modules {
 		cached := m.DeepCopy()
-		_, err := fleet.Strip(installations.Resource(cached))
+		var received any = cached
+		if desired.IsAgent(cached) {
+			received = (*v1beta2.RemoteAgent)(cached)
+		}
+		_, err := fleet.Strip(received)
 		require.NoError(t, err)
 		at.modules = append(at.modules, cached)
 	}

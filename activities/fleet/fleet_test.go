@@ -198,8 +198,10 @@ func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
 		require.False(t, fleet.Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
 	}
 	agent := (*v1beta2.RemoteAgent)(full.DeepCopy())
+	agent.Status.Synced = []v1beta2.SyncedObject{{Name: "one"}}
 	_, err := fleet.Strip(agent)
 	require.NoError(t, err)
+	require.Empty(t, agent.Status.Synced)
 	kept, known := fleet.Inventory((*v1beta2.Manifest)(agent))
 	require.True(t, known)
 	require.Equal(t, full.Status.Inventory, kept, "the sweep compares a part of it")

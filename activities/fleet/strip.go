@@ -19,8 +19,11 @@ func Strip(received any) (any, error) {
 	if object, ok := received.(client.Object); ok {
 		object.SetManagedFields(nil)
 	}
-	if m, ok := received.(*v1beta2.Manifest); ok {
+	switch m := received.(type) {
+	case *v1beta2.Manifest:
 		m.Status.Synced, m.Status.Inventory = nil, stripped(m.Status.Inventory)
+	case *v1beta2.RemoteAgent:
+		m.Status.Synced = nil
 	}
 	return received, nil
 }

@@ -3,49 +3,63 @@ package installations
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReleaseFormer deletes the Manifest that an earlier build made for the agent of a Kyma, if the known ones have it. Nothing is
-// removed from the remote cluster: the RemoteAgent has the agent from then on, whose objects carry the same mark. It may be
-// repeated.
-func ReleaseFormer(ctx context.Context, known client.Reader, c client.Client, kyma client.Object) error {
-	if r, is := known.(reader); is {
-		known = r.Reader
-	}
-	if w, is := known.(*writer); is {
-		known = w.Client
-	}
-	if w, is := c.(*writer); is {
-		c = w.Client
-	}
-	key := client.ObjectKey{Namespace: kyma.GetNamespace(), Name: shared.RemoteAgentName(kyma.GetName())}
-	var former v1beta2.Manifest
-	if err := known.Get(ctx, key, &former); err != nil {
-		return ignoreGone("read", key, err)
-	}
-	// Without its finalizers it is gone at once, so that no workflow of its own ever sees that it is being deleted.
-	off, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": former.UID, "resourceVersion": former.ResourceVersion, "finalizers": nil,
-	}})
-	if err != nil {
-		return fmt.Errorf("encode the patch of Manifest %s: %w", key, err)
-	}
-	if err := c.Patch(ctx, &former, client.RawPatch(types.MergePatchType, off), client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return ignoreGone("release", key, err)
-	}
-	return ignoreGone("delete", key, c.Delete(ctx, &former, client.Preconditions{UID: &former.UID, ResourceVersion: &former.ResourceVersion}))
+// isFormer tells whether a Manifest is what a build before RemoteAgents made for an agent. Nobody else gives a Manifest such a
+// name or this annotation, and one that has it all the same has nothing installed.
+func isFormer(m *v1beta2.Manifest) bool {
+	_, annotated := m.Annotations[desired.AnnotationAgent]
+	return annotated || shared.IsRemoteAgentName(m.Name)
 }
 
-func ignoreGone(what string, key client.ObjectKey, err error) error {
-	if client.IgnoreNotFound(err) == nil {
-		return nil
+// ReleaseFormers deletes the Manifests that builds before RemoteAgents made for agents, of those that are known and chosen.
+// Nothing is removed from remote clusters: a RemoteAgent has the agent from then on, whose objects carry the same mark. It may
+// be repeated, and does what it can before it returns an error.
+func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, chosen func(*v1beta2.Manifest) bool) error {
+	switch wrapped := known.(type) {
+	case reader:
+		known = wrapped.Reader
+	case *writer:
+		known = wrapped.Client
 	}
-	return fmt.Errorf("%s Manifest %s of an agent: %w", what, key, err)
+	if wrapped, is := c.(*writer); is {
+		c = wrapped.Client
+	}
+	var all v1beta2.ManifestList
+	if err := known.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Manifests: %w", err)
+	}
+	var failed []error
+	for i := range all.Items {
+		if m := &all.Items[i]; isFormer(m) && chosen(m) {
+			failed = append(failed, releaseFormer(ctx, c, m.DeepCopy()))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func releaseFormer(ctx context.Context, c client.Client, m *v1beta2.Manifest) error {
+	// Without its finalizers it is gone at once, so that no workflow of its own ever sees that it is being deleted.
+	off, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": nil,
+	}})
+	if err == nil {
+		err = c.Patch(ctx, m, client.RawPatch(types.MergePatchType, off), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	}
+	if err == nil {
+		err = c.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Manifest %s/%s of an agent: %w", m.Namespace, m.Name, err)
+	}
+	return nil
 }

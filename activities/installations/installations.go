@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,10 +36,12 @@ func Client(c client.Client) client.Client {
 
 // Resource returns what there is in the control plane for a Manifest of the engine: a RemoteAgent for an agent's.
 func Resource(m *v1beta2.Manifest) client.Object {
-	if shared.IsRemoteAgentName(m.Name) {
-		return (*v1beta2.RemoteAgent)(m)
+	if !shared.IsRemoteAgentName(m.Name) {
+		return m
 	}
-	return m
+	agent := v1beta2.RemoteAgent(*m)
+	agent.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindRemoteAgent))
+	return &agent
 }
 
 type reader struct{ client.Reader }
@@ -63,7 +66,7 @@ func get(ctx context.Context, r client.Reader, key client.ObjectKey, into client
 	})
 }
 
-// list adds the RemoteAgents to a list of Manifests. A Manifest with the name of one is what an earlier build made for an agent.
+// list adds the RemoteAgents to a list of Manifests, and takes out what earlier builds made for agents.
 func list(ctx context.Context, r client.Reader, into client.ObjectList, options []client.ListOption) error {
 	err := r.List(ctx, into, options...)
 	manifests, is := into.(*v1beta2.ManifestList)
@@ -77,12 +80,15 @@ func list(ctx context.Context, r client.Reader, into client.ObjectList, options 
 	modules := manifests.Items
 	manifests.Items = make([]v1beta2.Manifest, 0, len(modules)+len(agents.Items))
 	for i := range modules {
-		if !shared.IsRemoteAgentName(modules[i].Name) {
+		if !isFormer(&modules[i]) {
 			manifests.Items = append(manifests.Items, modules[i])
 		}
 	}
 	for i := range agents.Items {
-		manifests.Items = append(manifests.Items, v1beta2.Manifest(agents.Items[i]))
+		if m := v1beta2.Manifest(agents.Items[i]); shared.IsRemoteAgentName(m.Name) {
+			m.TypeMeta = metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest}
+			manifests.Items = append(manifests.Items, m)
+		}
 	}
 	return nil
 }

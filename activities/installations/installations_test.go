@@ -1,6 +1,7 @@
 package installations_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -82,18 +84,26 @@ func TestTheManifestOfAnAgentIsARemoteAgent(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "kcp-system", Name: "one-keda-1"}, m), "a module's is a Manifest as ever")
 }
 
-func TestTheManifestThatAnEarlierBuildMadeForAnAgentIsReleased(t *testing.T) {
-	former, module := manifest(shared.RemoteAgentName("one")), manifest("one-keda-1")
-	cluster := desiredtest.NewCluster("1", former, module)
+// By its name, or where the name of the Kyma was too long for it, by the annotation. Whose agent it was does not matter: its
+// Kyma may be gone.
+func TestManifestsThatEarlierBuildsMadeForAgentsAreReleased(t *testing.T) {
+	module, others := manifest("one-keda-1"), manifest(shared.RemoteAgentName("other"))
+	long := manifest(shared.ManifestName(strings.Repeat("k", 60), shared.AgentComponent, shared.AgentName))
+	long.Annotations = map[string]string{desired.AnnotationAgent: "{}"}
+	formers := []*v1beta2.Manifest{manifest(shared.RemoteAgentName("one")), long}
+	cluster := desiredtest.NewCluster("1", module, others, formers[0], formers[1])
 	c := installations.Client(cluster)
-	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "one"}}
 
 	var all v1beta2.ManifestList
 	require.NoError(t, c.List(t.Context(), &all))
-	require.Len(t, all.Items, 1, "the engine does not find it")
+	require.Len(t, all.Items, 1, "the engine finds none of them")
 	for range 2 {
-		require.NoError(t, installations.ReleaseFormer(t.Context(), installations.Reader(cluster), c, kyma))
-		require.True(t, apierrors.IsNotFound(cluster.Get(t.Context(), client.ObjectKeyFromObject(former), former)))
+		require.NoError(t, installations.ReleaseFormers(t.Context(), installations.Reader(cluster), c, func(m *v1beta2.Manifest) bool { return m.Name != others.Name }))
+		for _, former := range formers {
+			require.True(t, apierrors.IsNotFound(cluster.Get(t.Context(), client.ObjectKeyFromObject(former), former)))
+		}
 	}
-	require.NoError(t, cluster.Get(t.Context(), client.ObjectKeyFromObject(module), module))
+	for _, stays := range []*v1beta2.Manifest{module, others} {
+		require.NoError(t, cluster.Get(t.Context(), client.ObjectKeyFromObject(stays), stays))
+	}
 }

@@ -17,7 +17,7 @@ import (
 // Modules returns a source of the events of the Manifests of modules.
 func Modules[R comparable](c cache.Cache, h handler.TypedFuncs[*v1beta2.Manifest, R]) source.TypedSource[R] {
 	return source.TypedKind(c, &v1beta2.Manifest{}, h, predicate.NewTypedPredicateFuncs(func(m *v1beta2.Manifest) bool {
-		return !shared.IsRemoteAgentName(m.Name)
+		return !isFormer(m)
 	}))
 }
 
@@ -34,5 +34,5 @@ func Agents[R comparable](c cache.Cache, h handler.TypedFuncs[*v1beta2.Manifest,
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.RemoteAgent], q queue) {
 			h.DeleteFunc(ctx, event.TypedDeleteEvent[*v1beta2.Manifest]{Object: (*v1beta2.Manifest)(e.Object), DeleteStateUnknown: e.DeleteStateUnknown}, q)
 		},
-	})
+	}, predicate.NewTypedPredicateFuncs(func(a *v1beta2.RemoteAgent) bool { return shared.IsRemoteAgentName(a.Name) }))
 }

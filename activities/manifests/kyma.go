@@ -43,9 +43,9 @@ func orUnknown(state shared.State) string {
 	return string(state)
 }
 
-// ReleaseFormerAgent deletes the Manifest that an earlier build made for the agent of a Kyma.
-func (a *Steps) ReleaseFormerAgent(ctx context.Context, kyma *v1beta2.Kyma) error {
-	return installations.ReleaseFormer(ctx, a.Options.Fleet, a.Options.ControlPlane, kyma)
+// ReleaseFormerAgents deletes those Manifests that an earlier build made for agents and that are chosen.
+func (a *Steps) ReleaseFormerAgents(ctx context.Context, chosen func(*v1beta2.Manifest) bool) error {
+	return installations.ReleaseFormers(ctx, a.Options.Fleet, a.Options.ControlPlane, chosen)
 }
 
 // IsKymaBeingDeleted tells whether the Manifest's Kyma is gone or being deleted.

@@ -8,7 +8,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -35,9 +34,6 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 		}
 		result.PurgeAt = time.Time{}
 		return result, nil
-	}
-	if err := installations.ReleaseFormer(ctx, a.controlPlane, a.controlPlane, kyma); err != nil {
-		return DeleteResult{}, err
 	}
 	if own, err = a.withoutAgents(ctx, kyma, own); err != nil {
 		return DeleteResult{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -33,6 +34,6 @@ func (a *Activities) recordRestored(edited *v1beta2.Manifest) {
 	if a.events == nil || !desired.IsEdited(edited) {
 		return
 	}
-	hint.Record(a.events, edited, corev1.EventTypeWarning, EventSpecRestored,
+	hint.Record(a.events, installations.Resource(edited), corev1.EventTypeWarning, EventSpecRestored,
 		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta", "")
 }

@@ -28,9 +28,6 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
-	if err := w.options.Marks.ReleaseFormerAgent(checkCtx, kyma); err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot delete the Manifest of an agent, the next pass will", about(kyma, err)...)
-	}
 	modules, err := w.manifestsOf(checkCtx, kyma)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", about(kyma, err)...)

@@ -36,7 +36,7 @@ type ModuleProbe interface {
 // ModuleMarks writes whether the modules' cluster can be reached into the statuses of Manifests, and deletes those that an
 // earlier build made for agents; *manifests.Steps does.
 type ModuleMarks interface {
-	ReleaseFormerAgent(ctx context.Context, kyma *v1beta2.Kyma) error
+	ReleaseFormerAgents(ctx context.Context, chosen func(*v1beta2.Manifest) bool) error
 	MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Time) error
 	MarkReachable(ctx context.Context, ref kick.Ref) error
 }
@@ -100,7 +100,7 @@ type Activities struct {
 
 // New returns the activities.
 func New(o Options) (*Activities, error) {
-	if o.Fleet == nil || o.Live == nil || o.Inputs == nil || o.Remote == nil || o.Modules == nil || o.Kicks == nil || o.Open == nil {
+	if o.Fleet == nil || o.Live == nil || o.Inputs == nil || o.Remote == nil || o.Modules == nil || o.Marks == nil || o.Kicks == nil || o.Open == nil {
 		return nil, errors.New("sweep: every reader, probe and sender must be given")
 	}
 	if o.Interval <= 0 {

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 const (
@@ -89,6 +91,7 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 		}
 	})
 
+	w.releaseFormerAgents(ctx)
 	places, err := w.places(ctx)
 	if err != nil {
 		return err
@@ -102,6 +105,17 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 	}
 	w.kickOrphans(ctx, open)
 	return context.Cause(ctx)
+}
+
+// releaseFormerAgents deletes what earlier builds made for agents, once per interval: also where the Kyma is gone.
+func (w *walk) releaseFormerAgents(ctx context.Context) {
+	if w.shard != 0 {
+		return
+	}
+	ours := func(m *v1beta2.Manifest) bool { return w.options.Ours(m.Labels) }
+	if err := w.options.Marks.ReleaseFormerAgents(ctx, ours); err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot delete Manifests of agents, the next pass will", logkey.Error, err)
+	}
 }
 
 func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {

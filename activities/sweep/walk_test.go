@@ -87,7 +87,7 @@ func (f *world) MarkUnreachable(_ context.Context, ref kick.Ref, since time.Time
 	return nil
 }
 
-func (f *world) ReleaseFormerAgent(context.Context, *v1beta2.Kyma) error { return nil }
+func (f *world) ReleaseFormerAgents(context.Context, func(*v1beta2.Manifest) bool) error { return nil }
 
 func (f *world) MarkReachable(_ context.Context, ref kick.Ref) error {
 	f.marks = append(f.marks, ref.Name+" is reachable")

@@ -21,8 +21,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 		// It comes back, with what was last accepted, as soon as it is gone. What it says until then is no
 		// wish any more.
 		if !desired.IsAccepted(kyma) {
-			return false, invalid, fault.New(fault.Transient, ReasonRemoteKymaDeleting,
-				"remote Kyma %s is being deleted", desired.NameOf(copied))
+			return false, invalid, beingDeleted(copied)
 		}
 		return false, invalid, nil
 	}
@@ -45,6 +44,10 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
 	}
 	return changed, invalid, err
+}
+
+func beingDeleted(copied *v1beta2.Kyma) error {
+	return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s is being deleted", desired.NameOf(copied))
 }
 
 // acceptedFrom returns the record of a synchronization with what a remote Kyma asks for.

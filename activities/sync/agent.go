@@ -23,7 +23,7 @@ const (
 	AgentDiffers = "certificate of the agent in the remote cluster differs"
 )
 
-// ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its Manifest. Where
+// ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its RemoteAgent. Where
 // remote clusters send no events, what an agent left is removed.
 func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if !a.settings.Watching.Enabled() {

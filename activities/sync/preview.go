@@ -35,6 +35,9 @@ func Preview(ctx context.Context, kyma *v1beta2.Kyma, settings desired.Settings,
 	case err != nil:
 		return nil, clusters.Classify(fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err))
 	}
+	if !found.DeletionTimestamp.IsZero() {
+		return nil, beingDeleted(found)
+	}
 	if problem := desired.CheckRemote(found.Spec.Channel, found.Spec.Modules); problem != "" {
 		f := invalidRemote(found, problem)
 		return nil, fault.New(f.Kind, f.Reason, "%s", f.Message)

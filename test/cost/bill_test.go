@@ -56,7 +56,7 @@ func (b *bill) charge(t *testing.T, work string, requests []faultproxy.Request, 
 
 func about(path string) string {
 	switch {
-	case strings.Contains(path, "/manifests"):
+	case strings.Contains(path, "/manifests"), strings.Contains(path, "/remoteagents"):
 		return ofManifest
 	case strings.Contains(path, "/kymas"):
 		return ofKyma

@@ -70,13 +70,13 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 	require.LessOrEqual(t, read, 14, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
 }
 
-// refuseLists fails where Kymas, Manifests or Secrets were listed: the API server then reads every object of the kind,
+// refuseLists fails where Kymas, Manifests, RemoteAgents or Secrets were listed: the API server then reads every object of the kind,
 // so that the work on one Kyma would cost more the more there are.
 func refuseLists(i *instance, requests []faultproxy.Request) {
 	i.Helper()
 	for _, r := range requests {
 		switch path.Base(r.Path) {
-		case "kymas", "manifests", "secrets":
+		case "kymas", "manifests", "remoteagents", "secrets":
 			require.False(i, r.To == faultproxy.ToControlPlane && !r.Writes(), "a LIST of the control plane by %s: %s", r.Activity, r)
 		}
 	}

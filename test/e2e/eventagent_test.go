@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,36 +49,33 @@ func TestScriptsThatActOnManifestsDoNotMeetTheAgent(t *testing.T) {
 		require.NoError(t, w.ControlPlane.List(t.Context(), &mandatory, client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue}))
 		require.Empty(t, mandatory.Items)
 	})
-	t.Run("the Manifest of an earlier build goes, and the agent stays", func(t *testing.T) {
+	t.Run("the Manifest of an earlier build goes, and its agent stays", func(t *testing.T) {
+		w.Instance.Stop()
+		w.workers.Stop()
 		former := (*v1beta2.Manifest)(read().DeepCopy())
 		former.TypeMeta, former.ResourceVersion, former.UID, former.ManagedFields = metav1.TypeMeta{}, "", "", nil
 		former.Labels[shared.LabelMandatoryModule] = shared.ValueTrue
 		status := former.Status
+		w.ControlPlane.ForceDelete(agent)
 		require.NoError(t, w.ControlPlane.Create(t.Context(), former))
 		former.Status = status
 		require.NoError(t, w.ControlPlane.Status().Update(t.Context(), former))
 		require.NotEmpty(t, former.Finalizers)
-		w.SweepShard(t, 0)
-		w.Eventually("the Manifest is gone", time.Minute, func(c *assert.CollectT) {
-			assert.True(c, apierrors.IsNotFound(w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(former), &v1beta2.Manifest{})))
-		})
-		require.Empty(t, w.Runs(fmt.Sprintf("WorkflowId='%s'", kick.ManifestWorkflowID(kick.RefOf(former)))), "nobody worked on it")
+
 		uid := agent.UID
-		require.Equal(t, uid, read().UID)
-		require.Equal(t, before.ResourceVersion, deployment().ResourceVersion, "nobody touched the agent")
-	})
-	t.Run("a RemoteAgent that is lost is made anew, and finds its agent", func(t *testing.T) {
-		uid := read().UID
-		agent.Finalizers = nil
-		require.NoError(t, w.ControlPlane.Update(t.Context(), agent))
-		require.NoError(t, w.ControlPlane.Delete(t.Context(), agent))
-		w.Eventually("it is there again and Ready", time.Minute, func(c *assert.CollectT) {
+		w.Instance.Launch()
+		w.workers.Start()
+		w.SweepShard(t, 0)
+		w.Eventually("the Manifest is gone, and the agent is a RemoteAgent's", time.Minute, func(c *assert.CollectT) {
+			assert.True(c, apierrors.IsNotFound(w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(former), &v1beta2.Manifest{})))
 			require.NoError(c, w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(agent), agent))
 			assert.NotEqual(c, uid, agent.UID)
 			assert.Equal(c, shared.StateReady, agent.Status.State)
 			assert.NotEmpty(c, agent.Status.Inventory)
 		})
+		require.Empty(t, w.Runs(fmt.Sprintf("WorkflowId='%s'", kick.ManifestWorkflowID(kick.RefOf(former)))), "nobody worked on it")
 		require.Equal(t, before.UID, deployment().UID)
+		require.Equal(t, before.Generation, deployment().Generation, "nobody touched the agent")
 		w.agentBecomes(metav1.ConditionTrue)
 	})
 	t.Run("without modules the Kyma has no Manifest, and is Ready", func(t *testing.T) {
@@ -86,9 +84,19 @@ func TestScriptsThatActOnManifestsDoNotMeetTheAgent(t *testing.T) {
 		require.Empty(t, w.Manifests(kyma))
 		require.Equal(t, before.UID, deployment().UID)
 	})
-	t.Run("with the Kyma all goes", func(t *testing.T) {
-		w.RemoveKyma("watched")
-		w.agent.Ended(time.Minute)
-		require.True(t, apierrors.IsNotFound(w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(agent), agent)))
+	t.Run("where events are switched off it goes, and the Kyma stays Ready", func(t *testing.T) {
+		for _, instance := range []*harness.Instance{w.Instance, w.workers} {
+			instance.Stop()
+			instance.Flags = slices.Clone(instance.Flags)
+			instance.Flags[slices.Index(instance.Flags, "--watcher-routing")+1] = "none"
+		}
+		w.Instance.Launch()
+		w.workers.Start()
+		w.agent.Ended(2 * time.Minute)
+		w.Eventually("the RemoteAgent is gone", time.Minute, func(c *assert.CollectT) {
+			assert.True(c, apierrors.IsNotFound(w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(agent), &v1beta2.RemoteAgent{})))
+		})
+		require.Nil(t, w.webhooks(t))
+		w.BecomesReady("watched")
 	})
 }

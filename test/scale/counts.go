@@ -39,7 +39,7 @@ func (e *environment) countControlPlane(ctx context.Context) (record.Requests, e
 	counted := record.Requests{}
 	for _, metric := range families["apiserver_request_total"].GetMetric() {
 		switch resource := label(metric, "resource"); resource {
-		case "kymas", "manifests", "secrets", "events", "moduletemplates", "modulereleasemetas", "configmaps", "leases":
+		case "kymas", "manifests", "remoteagents", "secrets", "events", "moduletemplates", "modulereleasemetas", "configmaps", "leases":
 			if label(metric, "group") == "events.k8s.io" {
 				continue
 			}

@@ -322,5 +322,5 @@ func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
 
 // Describe names a Manifest, for messages.
 func Describe(manifest *v1beta2.Manifest) string {
-	return fmt.Sprintf("Manifest %s/%s", manifest.Namespace, manifest.Name)
+	return fmt.Sprintf("%s %s/%s", shared.KindOfInstallation(manifest.Name), manifest.Namespace, manifest.Name)
 }

@@ -62,8 +62,8 @@ func objects() []object {
 	return all
 }
 
-// IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: nobody else writes this
-// condition, and it is taken away once everything is gone.
+// IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: without events nobody else
+// writes this condition, and it is taken away once everything is gone.
 func IsLeft(kyma *v1beta2.Kyma) bool {
 	return meta.FindStatusCondition(kyma.Status.Conditions, string(shared.ConditionSKRWebhook)) != nil
 }

@@ -138,7 +138,7 @@ func is(found *corev1.Secret, wanted Secret) bool {
 }
 
 // trustedBy are the authorities by which the API server of a remote cluster checks the agent, one pool for each webhook. Where
-// the agent's Manifest was applied, only what it applied counts: what others add beside that, nobody here can give another
+// the RemoteAgent was applied, only what it applied counts: what others add beside that, nobody here can give another
 // authority. Before that it is all that upstream has there. There are none where there is no webhook yet: the certificate
 // comes first.
 func trustedBy(ctx context.Context, remote client.Client) ([]*x509.CertPool, error) {

@@ -28,7 +28,15 @@ func TestAdoptTakesOffOnlyLabelsThatHoldSet(t *testing.T) {
 	require.NoError(t, clientscheme.AddToScheme(scheme))
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	skipped := map[string]string{shared.LabelSkipReconciliation: shared.ValueTrue}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), ofUpstreams("operators", skipped)).Build()
+	// With events on, the condition stays after the take-over. Then the agent in the cluster is ours.
+	taken := ofUpstreams("taken", nil)
+	taken.UID = "taken"
+	agent := &v1beta2.RemoteAgent{ObjectMeta: metav1.ObjectMeta{
+		Namespace: shared.NamespaceControlPlane, Name: shared.RemoteAgentName("taken"), Labels: map[string]string{shared.LabelKymaName: "taken"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma, Name: "taken", UID: "taken", Controller: new(true)}},
+	}}
+	agent.Status.Inventory = []v1beta2.InventoryEntry{{ID: "kyma-system_skr-webhook_apps_Deployment", UID: "1", Hash: "1"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), ofUpstreams("operators", skipped), taken, agent).Build()
 	m := &migration{flags: &flags{namespace: shared.NamespaceControlPlane}, controlPlane: c}
 	read := func(name string) *v1beta2.Kyma {
 		kyma := &v1beta2.Kyma{}

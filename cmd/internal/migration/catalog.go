@@ -49,10 +49,10 @@ func readCatalog(ctx context.Context, program forecast.Program) (*catalog, error
 	return &catalog{settings: o.Settings.WithDefaults(), planner: planner, render: o.Render, secrets: injection.New(live, nil)}, nil
 }
 
-// prospectsOf returns what the first plan will make of a Kyma's modules. A Kyma under deletion gets no plan, and one that was
-// taken over had it.
+// prospectsOf returns what the first plan will make of a Kyma's modules. A Kyma under deletion gets no plan, one that was
+// taken over had it, and one of another instance gets it there.
 func (m *migration) prospectsOf(ctx context.Context, kyma *v1beta2.Kyma, known fleet.Manifests) (prospects, error) {
-	if !kyma.DeletionTimestamp.IsZero() || !isUpstreams(kyma, known.Own) {
+	if !kyma.DeletionTimestamp.IsZero() || !isUpstreams(kyma, known.Own) || !m.catalog.settings.Ours(kyma.Labels) {
 		return prospects{}, nil
 	}
 	cluster, err := m.clusters.Reach(ctx, kyma.Namespace, kyma.Name)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -68,6 +70,9 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 	}
 	for i := range known.Own {
 		manifest := &known.Own[i]
+		if desired.IsAgent(manifest) {
+			continue
+		}
 		p, err := m.planManifest(ctx, manifest)
 		if err != nil {
 			failed = notReadable
@@ -79,9 +84,17 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 		fmt.Fprintf(&b, "  %s %s (%s): %s%s\n", manifest.ModuleName(), manifest.Spec.Version, manifest.Status.State, p.text, p.outlook.changes(manifest.Status.State))
 	}
 	for _, p := range all.others {
-		fmt.Fprintf(&b, "  %s: %s\n", p.name, p.text)
+		fresh := modulePlan{}
+		if err := fresh.add(*p); err != nil {
+			failed = notReadable
+		}
+		fmt.Fprintf(&b, "  %s: %s%s\n", p.name, fresh.text, fresh.outlook.changes(shared.StateReady))
 	}
-	if agent.IsLeft(kyma) {
+	switch {
+	case !isAgentLeft(kyma, known.Own):
+	case m.catalog.settings.Watching.Enabled():
+		b.WriteString("  upstream's agent: becomes ours in its place, with another certificate\n")
+	default:
 		b.WriteString("  upstream's agent: removed from the remote cluster with its webhook, and its certificate from istio-system\n")
 	}
 	return b.String(), failed
@@ -106,7 +119,13 @@ func isUpstreams(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
 			return true
 		}
 	}
-	return agent.IsLeft(kyma)
+	return isAgentLeft(kyma, all)
+}
+
+// isAgentLeft tells whether upstream's agent may be in the cluster. With events on, the condition that upstream wrote stays,
+// and says how our own agent is.
+func isAgentLeft(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
+	return agent.IsLeft(kyma) && !slices.ContainsFunc(all, func(m v1beta2.Manifest) bool { return desired.IsAgent(&m) })
 }
 
 // awaits tells whether a Manifest was not taken over yet, or not completely.

@@ -56,6 +56,7 @@ func newProspects(view *resolve.View) prospects {
 	all := prospects{installed: map[string]*prospect{}}
 	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
 		switch {
+		case plan.IsAgent():
 		case plan.Module.RemoteModuleTemplateRef != "":
 			// The first synchronization brings its template.
 		case plan.Existing != nil:
@@ -67,12 +68,17 @@ func newProspects(view *resolve.View) prospects {
 		}
 	}
 	for _, m := range view.Unwanted {
-		all.installed[m.Name] = goes("it is removed, because its Kyma does not list it")
+		if !m.IsSkipReconciliation() {
+			all.installed[m.Name] = goes("it is removed, because its Kyma does not list it")
+		}
 	}
 	for _, m := range view.Unknown {
 		all.installed[m.Name] = goes(manifests.UnplannedMessage(m))
 	}
 	for _, obsolete := range view.Obsolete {
+		if obsolete.Manifest.IsSkipReconciliation() {
+			continue
+		}
 		text := "it is removed, because it is mandatory no longer"
 		if obsolete.Guarded != nil {
 			text = "it is mandatory no longer, and its removal waits: " + obsolete.Guarded.Message()

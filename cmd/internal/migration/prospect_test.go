@@ -86,6 +86,7 @@ func TestThePlanSaysWhatBecomesOfModulesThatOnlyOneSideHas(t *testing.T) {
 		{Name: "new", Version: "1.0.0", Action: planning.ActionCreate, Manifest: &v1beta2.Manifest{}},
 		{Name: "wrong", Action: planning.ActionNone, Refusal: versions.Refuse("Reason", "it is wrong").WithHint("correct it")},
 		{Name: "unmanaged", Action: planning.ActionNone},
+		{Name: shared.AgentName, Component: shared.AgentComponent, Action: planning.ActionRemove, Existing: &v1beta2.Manifest{}},
 	}
 	all := newProspects(view)
 	require.Equal(t, "; it is removed, because its Kyma does not list it", all.of(unwanted).text)

@@ -22,9 +22,10 @@ import (
 // number of kicks. The Kyma counts as unchanged.
 func (p *Installation) Sweep() int {
 	p.Helper()
+	of := p.Manifests(p, p.Clients(p, &faultproxy.Proxy{}))
 	activities, err := sweep.New(sweep.Options{
 		Interval: time.Minute, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
-		Modules: p.Manifests(p, p.Clients(p, &faultproxy.Proxy{})).Drift, Kicks: kicks{p}, Open: open{p},
+		Modules: of.Drift, Marks: of.Steps, Kicks: kicks{p}, Open: open{p},
 	})
 	require.NoError(p, err)
 	return WalkShard(p, activities, p.Kyma.UID)

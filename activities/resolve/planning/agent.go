@@ -1,6 +1,8 @@
 package planning
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
@@ -46,12 +48,22 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 			plan.Existing, plan.Version = manifest, manifest.Spec.Version
 		}
 	}
+	if plan.Existing == nil {
+		if at := slices.IndexFunc(r.Foreign, func(m v1beta2.Manifest) bool { return m.Name == name }); at >= 0 {
+			plan.Orphan = &r.Foreign[at]
+		}
+	}
 	wanted := sync.Enabled && r.Agent.Wish != nil && len(r.Kyma.Name) <= validation.LabelValueMaxLength
 	switch {
 	case plan.Existing == nil && !wanted:
 		return plan, plan.Refusal != nil
 	case plan.Existing != nil && !plan.Existing.DeletionTimestamp.IsZero():
 		plan.Action = ActionWait
+		return plan, true
+	case plan.Orphan != nil && !(desired.IsOrphan(plan.Orphan) && plan.Orphan.DeletionTimestamp.IsZero()):
+		// The agent of an earlier Kyma of this name is still going away. One that was orphaned is released at once: the
+		// agent's objects are found again by their mark.
+		plan.Action, plan.Orphan = ActionWait, nil
 		return plan, true
 	case plan.Refusal != nil || plan.Existing != nil && plan.Existing.IsSkipReconciliation():
 		plan.Action = ActionKeep

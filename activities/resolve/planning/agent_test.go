@@ -36,6 +36,19 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	existing := *created.Manifest
 	require.Equal(t, planning.ActionKeep, planned(remote, planning.Agent{Wish: &wish}, existing).Action)
 
+	earlier := func(m v1beta2.Manifest) planning.ModulePlan {
+		plans := planning.Plan(planning.Request{
+			Kyma: kyma, Wanted: desired.Wanted{Complete: true}, Foreign: []v1beta2.Manifest{m}, Agent: planning.Agent{Wish: &wish},
+		})
+		require.Len(t, plans.Mandatory, 1)
+		return plans.Mandatory[0]
+	}
+	left := existing
+	require.Equal(t, planning.ActionWait, earlier(left).Action, "an earlier Kyma's is waited for")
+	left.OwnerReferences, left.Status.Inventory = nil, []v1beta2.InventoryEntry{{ID: "one"}}
+	require.Equal(t, planning.ActionCreate, earlier(left).Action)
+	require.NotNil(t, earlier(left).Orphan, "what an earlier Kyma left makes room")
+
 	other := wish
 	other.Image = "agent:2"
 	updated := planned(remote, planning.Agent{Wish: &other}, existing)

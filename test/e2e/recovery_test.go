@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -131,6 +132,10 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 
 	t.Run("and loses it again while everything runs", func(t *testing.T) {
 		s.PushMinimal("later")
+		s.Eventually("the catalog in the remote cluster has it", time.Minute, func(c *assert.CollectT) {
+			meta := &v1beta2.ModuleReleaseMeta{}
+			assert.NoError(c, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "later"}, meta))
+		})
 		before := s.Remote.AtRest(t)
 		s.RunFleet("reset", "temporal")
 		lost := time.Now()

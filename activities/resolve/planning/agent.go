@@ -60,7 +60,7 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 	case plan.Existing != nil && !plan.Existing.DeletionTimestamp.IsZero():
 		plan.Action = ActionWait
 		return plan, true
-	case plan.Orphan != nil && !(desired.IsOrphan(plan.Orphan) && plan.Orphan.DeletionTimestamp.IsZero()):
+	case plan.Orphan != nil && (!desired.IsOrphan(plan.Orphan) || !plan.Orphan.DeletionTimestamp.IsZero()):
 		// The agent of an earlier Kyma of this name is still going away. One that was orphaned is released at once: the
 		// agent's objects are found again by their mark.
 		plan.Action, plan.Orphan = ActionWait, nil

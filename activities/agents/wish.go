@@ -80,7 +80,7 @@ func (w Wish) Version() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Encode is the wish as it is in the annotation of a Manifest (desired.AnnotationAgent).
+// Encode is the wish as it is in the annotation of a RemoteAgent (desired.AnnotationAgent).
 func (w Wish) Encode() string {
 	encoded, err := json.Marshal(w)
 	if err != nil {

@@ -14,11 +14,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// isFormer tells whether a Manifest is what a build before RemoteAgents made for an agent. Nobody else gives a Manifest such a
-// name or this annotation, and one that has it all the same has nothing installed.
+// isFormer tells whether a Manifest is what a build before RemoteAgents made for an agent. No module's has such a name, but
+// where a long name of the Kyma was cut: there the annotation tells them apart. The annotation alone does not count, or
+// whoever may annotate a module's Manifest could have its inventory forgotten.
 func isFormer(m *v1beta2.Manifest) bool {
+	if shared.IsRemoteAgentName(m.Name) {
+		return true
+	}
 	_, annotated := m.Annotations[desired.AnnotationAgent]
-	return annotated || shared.IsRemoteAgentName(m.Name)
+	return annotated && m.Name == shared.ManifestName(m.KymaName(), shared.AgentComponent, shared.AgentName)
 }
 
 // ReleaseFormers deletes the Manifests that builds before RemoteAgents made for agents, of those that are known and chosen.

@@ -84,12 +84,14 @@ func TestTheManifestOfAnAgentIsARemoteAgent(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "kcp-system", Name: "one-keda-1"}, m), "a module's is a Manifest as ever")
 }
 
-// By its name, or where the name of the Kyma was too long for it, by the annotation. Whose agent it was does not matter: its
+// By its name, and where the name of the Kyma was too long for it, by the annotation too. Whose agent it was does not matter: its
 // Kyma may be gone.
 func TestManifestsThatEarlierBuildsMadeForAgentsAreReleased(t *testing.T) {
 	module, others := manifest("one-keda-1"), manifest(shared.RemoteAgentName("other"))
 	long := manifest(shared.ManifestName(strings.Repeat("k", 60), shared.AgentComponent, shared.AgentName))
+	long.Labels[shared.LabelKymaName] = strings.Repeat("k", 60)
 	long.Annotations = map[string]string{desired.AnnotationAgent: "{}"}
+	module.Annotations = long.Annotations // which somebody may have put there
 	formers := []*v1beta2.Manifest{manifest(shared.RemoteAgentName("one")), long}
 	cluster := desiredtest.NewCluster("1", module, others, formers[0], formers[1])
 	c := installations.Client(cluster)

@@ -321,7 +321,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"an unsettled Manifest that is only waited for, and whose module drifted": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, time.Hour) },
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 2*time.Hour) },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
 		"not one that changed within the interval": {
@@ -329,7 +329,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 		},
 		"not one of which not everything was applied": {
 			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
-				onlyWaitedFor(f, m, time.Hour)
+				onlyWaitedFor(f, m, 2*time.Hour)
 				m.Status.InstalledRef = "an earlier one"
 			},
 		},
@@ -464,7 +464,9 @@ func TestWhatAWalkKicks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, kyma, manifest := quiet(), quietKyma(), quietManifest()
 			tc.prepare(f, kyma, manifest)
-			res, err := walkShard(t, activitiesFor(t, f, kyma, manifest), shardOf("uid"))
+			a := activitiesFor(t, f, kyma, manifest)
+			a.options.Interval = time.Hour // times in objects have no fractions of a second
+			res, err := walkShard(t, a, shardOf("uid"))
 			require.NoError(t, err)
 			if tc.want == nil {
 				tc.want = map[string]string{}

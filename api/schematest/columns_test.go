@@ -45,6 +45,23 @@ metadata:
 			[][2]string{{"Installed", "1.2.3"}, {"Objects", "2"}, {"Ready", "1"}, {"Failed", "0"}},
 		},
 		{
+			"RemoteAgent", manifestStatus + `
+spec: {` + install + `, version: 1.2.4}
+metadata:
+  name: sample
+  creationTimestamp: '2026-11-20T23:42:00Z'
+  labels: {operator.kyma-project.io/kyma-name: team-a}
+`,
+			[][2]string{
+				{"State", "Warning"},
+				{"Kyma", "team-a"},
+				{"Version", "1.2.4"},
+				{"Age", "2026-11-20T23:42:00Z"},
+				{"Message", "installation is ready"},
+			},
+			nil,
+		},
+		{
 			"ModuleTemplate", "spec: {moduleName: keda, version: 1.2.3, channel: fast, mandatory: true, target: remote}",
 			[][2]string{{"Module", "keda"}, {"Version", "1.2.3"}, {"Channel", "fast"}, {"Age", ""}},
 			[][2]string{{"Mandatory", "true"}, {"Target", "remote"}},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 const (
@@ -116,6 +117,22 @@ func TestManifestDefaults(t *testing.T) {
 			}, got.object["spec"])
 		})
 	}
+}
+
+// What the tests above say about Manifests holds for RemoteAgents: the same engine installs both.
+func TestARemoteAgentHasTheSchemaOfAManifest(t *testing.T) {
+	definitions := readDefinitions(t)
+	fields := func(kind string) map[string]apiextensionsv1.JSONSchemaProps {
+		for _, version := range definitions[kind].Spec.Versions {
+			if version.Name == "v1beta2" {
+				return version.Schema.OpenAPIV3Schema.Properties
+			}
+		}
+		require.FailNow(t, "no version v1beta2", kind)
+		return nil
+	}
+	require.Equal(t, fields("Manifest")["spec"], fields("RemoteAgent")["spec"])
+	require.Equal(t, fields("Manifest")["status"], fields("RemoteAgent")["status"])
 }
 
 const manifestStatus = `

@@ -33,7 +33,7 @@ func readDefinitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDef
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(crdFolder, "*.yaml"))
 	require.NoError(t, err)
-	require.Len(t, paths, 8, "one file per kind")
+	require.Len(t, paths, 9, "one file per kind")
 
 	definitions := make(map[string]*apiextensionsv1.CustomResourceDefinition, len(paths))
 	for _, path := range paths {

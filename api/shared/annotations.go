@@ -132,6 +132,10 @@ const (
 // says of it: JSON with the time, and why no work can be done.
 const AnnotationLeaderStatus = OperatorGroup + "/leader-status"
 
+// AnnotationSettingsConfirmed on the record of an instance's settings is when its
+// leader last wrote them, which each leader does once at least (RFC 3339).
+const AnnotationSettingsConfirmed = OperatorGroup + "/settings-confirmed"
+
 // Annotations of an Event.
 const (
 	// AnnotationHint says what can be done about the Event's message.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
@@ -180,7 +181,7 @@ func rightsOf(f *flags) (rights.Instance, map[string][]string) {
 	instance := rights.Instance{
 		Roles: []string{rights.Watchers, rights.Workers},
 		Names: map[string]string{
-			"settings": record.Name, "lease": leaseName(f.settings), "webhook": f.webhook.options(f.settings).Service.Name, "webhookSecret": f.webhook.secret,
+			"settings": record.Name, "lease": agreement.LeaseName(f.settings.ManagedBy), "webhook": f.webhook.options(f.settings).Service.Name, "webhookSecret": f.webhook.secret,
 			"imagePullSecret": f.settings.ImagePullSecret, "registrySecret": registrySecret(f).Name,
 		},
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 )
@@ -71,7 +69,7 @@ func instanceSettings(set *pflag.FlagSet) map[string]string {
 func recordOf(f *flags) types.NamespacedName {
 	return types.NamespacedName{
 		Namespace: cmp.Or(releaseOf(f), shared.NamespaceControlPlane),
-		Name:      "lifecycle-manager-settings" + instanceSuffix(f.settings),
+		Name:      agreement.RecordName(f.settings.ManagedBy),
 	}
 }
 
@@ -79,15 +77,4 @@ func recordOf(f *flags) types.NamespacedName {
 func releaseOf(f *flags) string {
 	mounted, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return cmp.Or(f.leaderElectionNamespace, strings.TrimSpace(string(mounted)))
-}
-
-// instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by
-// says may be no name of an object, so it is hashed.
-func instanceSuffix(s desired.Settings) string {
-	managedBy := s.WithDefaults().ManagedBy
-	if managedBy == shared.ManagedByLifecycleManager {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(managedBy))
-	return fmt.Sprintf("-%x", sum[:4])
 }

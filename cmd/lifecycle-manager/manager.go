@@ -16,11 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/certificates"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/worker"
@@ -71,7 +70,7 @@ func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Info
 		HealthProbeBindAddress:        f.probeAddress,
 		PprofBindAddress:              pprofAddress,
 		LeaderElection:                f.leaderElect && f.role != roleWorkers,
-		LeaderElectionID:              leaseName(f.settings),
+		LeaderElectionID:              agreement.LeaseName(f.settings.ManagedBy),
 		LeaderElectionNamespace:       f.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &f.leaseDuration,
@@ -98,10 +97,4 @@ func (f *flags) showCertificates(controlPlane *rest.Config, toTemporal *tls.Conf
 	return certificates.Register(metrics.Registry, certificates.Shown{
 		ControlPlane: controlPlane, Temporal: toTemporal, MetricsFolder: f.metricsCertDir, Webhook: f.webhook.serving.Load,
 	})
-}
-
-// leaseName is the lease of this instance's processes. Instances that share a control plane lead each for itself: with
-// one lease, all but one would wait for ever.
-func leaseName(settings desired.Settings) string {
-	return "lifecycle-manager" + instanceSuffix(settings) + "." + shared.OperatorGroup
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
@@ -108,7 +107,7 @@ func (p *problems) problemOf(ctx context.Context, last leaderStatus, namespace s
 // isLed tells whether somebody holds the lease of an instance: an earlier release leads without a leader status.
 func (p *problems) isLed(ctx context.Context, instance, namespace string) bool {
 	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: namespace, Name: leaseName(desired.Settings{ManagedBy: instance})}
+	key := client.ObjectKey{Namespace: namespace, Name: agreement.LeaseName(instance)}
 	if err := p.reader.Get(ctx, key, &lease); err != nil {
 		return false
 	}

@@ -45,6 +45,7 @@ func TestUpstreamsAgentIsTakenOverInPlace(t *testing.T) {
 		require.NoError(c, w.Remote.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))
 		assert.Len(c, deployment.Spec.Template.Labels["operator.kyma-project.io/pod-restart-trigger"], 32)
 	})
+	w.agent.BecomesReady(time.Minute) // again, with the label
 	require.Equal(t, uid, deployment.UID)
 	pod := deployment.Spec.Template.Spec
 	require.Equal(t, "default", pod.ServiceAccountName)

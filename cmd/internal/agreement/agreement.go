@@ -165,19 +165,20 @@ func (a *Agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing 
 	return nil
 }
 
+// write records the settings, and when it did. Also a leader whose settings are those on record does so once, which tells
+// that they are its own (IsOfLeader).
 func (a *Agreement) write(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
-	if !missing && maps.Equal(record.Data, own) {
-		a.written = own
-		return nil
-	}
 	before := record.Data
 	record.Data = own
-	var err error
 	if missing {
 		record.ObjectMeta = metav1.ObjectMeta{
 			Namespace: a.key.Namespace, Name: a.key.Name,
 			Labels: map[string]string{shared.LabelPurpose: Purpose},
 		}
+	}
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, shared.AnnotationSettingsConfirmed, a.now().UTC().Format(time.RFC3339Nano))
+	var err error
+	if missing {
 		err = a.client.Create(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	} else {
 		err = a.client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
@@ -185,7 +186,7 @@ func (a *Agreement) write(ctx context.Context, record *corev1.ConfigMap, missing
 	if err != nil {
 		return fmt.Errorf("record the settings of this instance in ConfigMap %s: %w", a.key, err)
 	}
-	if !missing {
+	if !missing && !maps.Equal(before, own) {
 		a.log.Info("the settings of this instance changed", logkey.Changes, disagreement(before, own).Error())
 	}
 	a.written = own

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,8 +32,9 @@ const flagStateRule = "module-state-from"
 const patience = 1000 * time.Hour
 
 var (
-	errWhoseState = errors.New("say by --" + flagStateRule + " whose state is a module's state")
-	errOtherRule  = errors.New("the running instance follows another rule about modules' states than hold was told")
+	errWhoseState  = errors.New("say by --" + flagStateRule + " whose state is a module's state")
+	errNobodyLeads = errors.New("no process of Lifecycle Manager leads yet: start it, and repeat this when it is ready")
+	errOtherRule   = errors.New("the running instance follows another rule about modules' states than hold was told")
 )
 
 // outlook is the state that a module will have under each rule.
@@ -190,10 +193,29 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 		if cmp.Or(record.Data["managed-by"], shared.ManagedByLifecycleManager) != managedBy {
 			continue
 		}
+		if err := m.mustBeOfLeader(ctx, record); err != nil {
+			return err
+		}
 		if has := cmp.Or(record.Data[flagStateRule], string(shared.StateFromCustomResource)); has != string(wanted) {
 			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, ConfigMap %s/%s says %s. Restart Lifecycle Manager with the other value, or hold the Kyma for this one",
 				errOtherRule, kyma.Namespace, kyma.Name, flagStateRule, wanted, record.Namespace, record.Name, has)
 		}
+	}
+	return nil
+}
+
+// mustBeOfLeader returns an error if a record has the settings of a process that leads no more. Without a Lease, nobody
+// elects a leader, and the record is that of the only process.
+func (m *migration) mustBeOfLeader(ctx context.Context, record *corev1.ConfigMap) error {
+	lease := &coordinationv1.Lease{}
+	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: agreement.LeaseName(record.Data["managed-by"])}, lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the Lease of the running instance: %w", err)
+	case !agreement.IsOfLeader(record, lease, time.Now()):
+		return fmt.Errorf("%w (Lease %s/%s, ConfigMap %s)", errNobodyLeads, lease.Namespace, lease.Name, record.Name)
 	}
 	return nil
 }

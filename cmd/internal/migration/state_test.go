@@ -3,8 +3,10 @@ package migration
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,6 +72,16 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 
 	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
 	require.True(t, isHeld())
+
+	now, leader, seconds := metav1.NewMicroTime(time.Now()), "one", int32(15)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: agreement.LeaseName("")}}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &leader, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: &seconds}
+	require.NoError(t, c.Create(t.Context(), lease))
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "an earlier leader has written the record")
+	require.True(t, isHeld())
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, shared.AnnotationSettingsConfirmed, now.Add(time.Second).Format(time.RFC3339Nano))
+	require.NoError(t, c.Update(t.Context(), record))
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
 
 	m.flags.stateRule = "custom-resource"
 	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")

@@ -181,18 +181,27 @@ func (a *Agent) PID() int {
 	return a.process.PID()
 }
 
-// BecomesReady waits until the agent says it is ready, and the port of its Service takes connections.
+// BecomesReady waits until the process is what the cluster says now, says that it is ready, and the port of its Service
+// takes connections.
 func (a *Agent) BecomesReady(within time.Duration) {
 	a.t.Helper()
 	if !assert.Eventually(a.t, func() bool {
 		address := a.address()
-		return address != "" && process.IsReady(net.JoinHostPort(address, fmt.Sprint(shared.AgentProbePort))) && a.CommonName() != ""
+		return address != "" && a.isUpToDate() && process.IsReady(net.JoinHostPort(address, fmt.Sprint(shared.AgentProbePort))) && a.CommonName() != ""
 	}, within, 50*time.Millisecond) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		said, _ := os.ReadFile(a.Log)
 		require.Fail(a.t, "the agent does not become ready", "started %d times, at %q; what could not be read: %v; its log:\n%s", a.starts, a.running.address, a.unread, said)
 	}
+}
+
+// isUpToDate tells whether the process runs as the cluster says now.
+func (a *Agent) isUpToDate() bool {
+	wanted, files, err := read(a.t.Context(), a.remote, a.mount.Folder)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return err == nil && a.process != nil && wanted.equal(a.running) && fmt.Sprint(files) == a.files
 }
 
 // Ended waits until no process runs, as after the deletion of the Deployment.

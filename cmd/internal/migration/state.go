@@ -188,34 +188,40 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 		return fmt.Errorf("read the settings of the running instance: %w", err)
 	}
 	managedBy := cmp.Or(kyma.Labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
+	led := false
 	for i := range records.Items {
 		record := &records.Items[i]
 		if cmp.Or(record.Data["managed-by"], shared.ManagedByLifecycleManager) != managedBy {
 			continue
 		}
-		if err := m.mustBeOfLeader(ctx, record); err != nil {
+		// An instance whose namespace was changed has left a record in the former one.
+		if current, err := m.isOfLeader(ctx, record); err != nil {
 			return err
+		} else if !current {
+			continue
 		}
+		led = true
 		if has := cmp.Or(record.Data[flagStateRule], string(shared.StateFromCustomResource)); has != string(wanted) {
 			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, ConfigMap %s/%s says %s. Restart Lifecycle Manager with the other value, or hold the Kyma for this one",
 				errOtherRule, kyma.Namespace, kyma.Name, flagStateRule, wanted, record.Namespace, record.Name, has)
 		}
 	}
+	if !led {
+		return errNobodyLeads
+	}
 	return nil
 }
 
-// mustBeOfLeader returns an error if a record has the settings of a process that leads no more. Without a Lease, nobody
-// elects a leader, and the record is that of the only process.
-func (m *migration) mustBeOfLeader(ctx context.Context, record *corev1.ConfigMap) error {
+// isOfLeader tells whether a record has the settings of the process that leads. Without a Lease, nobody elects a leader, and
+// the record is that of the only process.
+func (m *migration) isOfLeader(ctx context.Context, record *corev1.ConfigMap) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: agreement.LeaseName(record.Data["managed-by"])}, lease)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the Lease of the running instance: %w", err)
-	case !agreement.IsOfLeader(record, lease, time.Now()):
-		return fmt.Errorf("%w (Lease %s/%s, ConfigMap %s)", errNobodyLeads, lease.Namespace, lease.Name, record.Name)
+	if apierrors.IsNotFound(err) {
+		return true, nil
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("read the Lease of the running instance: %w", err)
+	}
+	return agreement.IsOfLeader(record, lease, time.Now()), nil
 }

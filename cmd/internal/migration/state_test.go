@@ -60,7 +60,7 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	}
 	others := record.DeepCopy()
 	others.Name, others.Data = "lifecycle-manager-settings-other", map[string]string{"managed-by": "other", flagStateRule: "workloads"}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), record, others).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), others).Build()
 	m := &migration{flags: &flags{namespace: shared.NamespaceControlPlane, stateRule: "workloads"}, controlPlane: c}
 	isHeld := func() bool {
 		kyma := &v1beta2.Kyma{}
@@ -70,6 +70,8 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	var said strings.Builder
 	require.NoError(t, m.hold(t.Context(), &said, nil, true))
 
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "no process was ever started")
+	require.NoError(t, c.Create(t.Context(), record))
 	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
 	require.True(t, isHeld())
 
@@ -83,6 +85,12 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	require.NoError(t, c.Update(t.Context(), record))
 	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
 
+	elsewhere := record.DeepCopy()
+	elsewhere.Namespace, elsewhere.ResourceVersion, elsewhere.Annotations = "former", "", nil
+	elsewhere.Data[flagStateRule] = "workloads"
+	released := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Namespace, Name: lease.Name}}
+	require.NoError(t, c.Create(t.Context(), elsewhere))
+	require.NoError(t, c.Create(t.Context(), released))
 	m.flags.stateRule = "custom-resource"
 	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")
 	require.NoError(t, m.adopt(t.Context(), &said, []string{"free"}, 0))

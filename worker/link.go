@@ -160,10 +160,7 @@ func (l *Link) isPolled(ctx context.Context, q taskqueues.Queue) error {
 		l.metrics.BacklogAge.WithLabelValues(q.Name, q.Kind).Set(described.Stats.GetApproximateBacklogAge().AsDuration().Seconds())
 		l.metrics.BacklogTasks.WithLabelValues(q.Name, q.Kind).Set(float64(described.Stats.GetApproximateBacklogCount()))
 	}
-	if len(described.Pollers) == 0 {
-		return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.Name, q.Kind)
-	}
-	return nil
+	return described.Unpolled(q)
 }
 
 // isAnswered asks a workflow something, where this process has no workers itself: the server remembers for more than

@@ -27,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
@@ -272,9 +273,9 @@ func addLeaderStatus(mgr manager.Manager, f *flags, live client.Client, link *wo
 	if f.role == roleWorkers {
 		return nil
 	}
-	return mgr.Add(&leaderStatusWriter{
-		client: live, key: recordOf(f), instance: f.settings.WithDefaults().ManagedBy,
-		problem: link.Problem, now: time.Now, log: log.WithName("leader-status"),
+	return mgr.Add(&atwork.Writer{
+		Client: live, Key: recordOf(f), Instance: f.settings.WithDefaults().ManagedBy,
+		Problem: link.Problem, Now: time.Now, Log: log.WithName("leader-status"),
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
@@ -48,11 +49,12 @@ func newStatusCommand() *cobra.Command {
 Messages are whole: what does not fit on a line of the terminal continues below. Colours are for terminals only, and
 NO_COLOR in the environment switches them off.
 
-Where Lifecycle Manager itself does no work (Temporal cannot be used, nobody polls a task queue, no process leads), the
-first line says so.
+If Lifecycle Manager itself does no work (Temporal cannot be used, no worker polls a task queue, no process leads), the
+first line says so, and the exit code is 1: states are those of the time when it worked last. If the environment says
+where Temporal is (TEMPORAL_ADDRESS), an instance that nobody leads is asked for its workers there.
 
-With --until-ready it exits with 0 when all is Ready, and with 1 when the time is over, or before that as soon as
-only a change can help: then its message says what is wrong.`,
+With --until-ready it exits with 0 when all is Ready and Lifecycle Manager works. It exits with 1 when the time is over, or
+before that as soon as only a change can help: then its message says what is wrong.`,
 		Example: `  lifecycle-manager status demo --watch
   lifecycle-manager status demo --until-ready --timeout 5m
   lifecycle-manager status -o json | jq '.kymas[] | select(.state == "Error")'`,
@@ -65,7 +67,7 @@ only a change can help: then its message says what is wrong.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return showStatus(cmd.Context(), cmd.OutOrStdout(), f, name)
+			return showStatus(cmd.Context(), streams{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}, f, name)
 		},
 	}
 	f.register(cmd.Flags())
@@ -96,23 +98,27 @@ var (
 	errNotReady    = errors.New("not ready in time")
 	errNeedsChange = errors.New("only a change can help")
 	errInterrupted = errors.New("interrupted before all was ready")
+	errNoWork      = errors.New("no work is done, and what is shown may be old: start lifecycle-manager run if none runs; otherwise its log says why")
 )
 
-func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string) error {
+func showStatus(ctx context.Context, s streams, f *statusFlags, name string) error {
 	clock := &preflight.ServerClock{}
 	reader, err := f.client(func(c *rest.Config) { c.Wrap(clock.Follow) })
 	if err != nil {
 		return err
 	}
-	found := &problems{reader: reader, now: clock.Now}
+	found := atwork.NewProblems(reader, clock.Now)
 	read := func(ctx context.Context) (tree.Fleet, error) { return readFleet(ctx, reader, found, f.namespace, name) }
-	to := screen.New(out, screen.Output(f.output), os.Getenv)
+	to := screen.New(s.out, screen.Output(f.output), os.Getenv)
 	if !f.watch && !f.untilReady {
 		fleet, err := read(ctx)
 		if err != nil {
 			return err
 		}
-		return to.Once(fleet)
+		if err := to.Once(fleet); err != nil {
+			return err
+		}
+		return verdict(s.err, fleet, found.Unknown())
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -149,14 +155,15 @@ func (w watch) run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			last = fleet
-			kymas := fleet.Kymas
+			kymas, works := fleet.Kymas, len(fleet.Problems) == 0
 			if err := w.show(fleet); err != nil {
 				return err
 			}
-			if w.untilReady && len(kymas) > 0 && !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return !k.Ready() }) {
+			if w.untilReady && works && len(kymas) > 0 && !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return !k.Ready() }) {
 				return nil
 			}
-			if !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return k.WaitsForChange }) {
+			// While nobody works, nobody sees a change either.
+			if !works || !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return k.WaitsForChange }) {
 				stuckSince = time.Time{}
 			} else if stuckSince.IsZero() {
 				stuckSince = time.Now()
@@ -204,7 +211,7 @@ func reasonsOf(fleet tree.Fleet) string {
 }
 
 // readFleet reads one Kyma, or all of a namespace or of the control plane, and whether they are worked on.
-func readFleet(ctx context.Context, reader client.Reader, found *problems, namespace, name string) (fleet tree.Fleet, err error) {
+func readFleet(ctx context.Context, reader client.Reader, found *atwork.Problems, namespace, name string) (fleet tree.Fleet, err error) {
 	var kymas v1beta2.KymaList
 	if name != "" {
 		var kyma v1beta2.Kyma
@@ -227,8 +234,25 @@ func readFleet(ctx context.Context, reader client.Reader, found *problems, names
 		fleet.Kymas = append(fleet.Kymas, tree.Of(&kymas.Items[i], manifests.Items, now))
 		instances = append(instances, instanceOf(kymas.Items[i].Labels))
 	}
-	fleet.Problems, err = found.of(ctx, instances)
+	fleet.Problems, err = found.Of(ctx, instances)
 	return fleet, err
+}
+
+// verdict is the error of a command that has shown a fleet. Unknown is why nobody knows whether Lifecycle Manager works.
+func verdict(out io.Writer, fleet tree.Fleet, unknown error) error {
+	if len(fleet.Problems) > 0 {
+		return errNoWork
+	}
+	if unknown == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "whether Lifecycle Manager is at work is not known:", unknown)
+	return err
+}
+
+// instanceOf is the instance that works on an object with these labels.
+func instanceOf(labels map[string]string) string {
+	return cmp.Or(labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
 }
 
 // manifestsFor asks for no more Manifests than are shown: a fleet has many.

@@ -1,17 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -54,6 +63,29 @@ func TestWhoeverWaitsForReadyIsToldWhatIsNotAtTheEndOfTheTime(t *testing.T) {
 	require.ErrorContains(t, err, "waiting for a module")
 }
 
+func TestWhoeverWaitsForReadyWaitsWhileNobodyWorks(t *testing.T) {
+	ready, stuck := kymaIn(shared.StateReady, ""), kymaIn(shared.StateError, "no such module")
+	stuck.WaitsForChange = true
+	for _, kyma := range []tree.Kyma{ready, stuck} {
+		reads, shown := 0, 0
+		w := watch{
+			untilReady: true, every: time.Millisecond, settle: 2 * time.Millisecond,
+			show: func(fleet tree.Fleet) error { shown += len(fleet.Problems); return nil },
+			read: func(context.Context) (fleet tree.Fleet, err error) {
+				reads++
+				if reads <= 20 {
+					fleet.Problems = []tree.Problem{{Message: "nobody leads"}}
+				}
+				fleet.Kymas = []tree.Kyma{kyma}
+				return fleet, nil
+			},
+		}
+		err := w.run(t.Context())
+		require.Equal(t, kyma.WaitsForChange, err != nil)
+		require.Equal(t, 20, shown, "the states may be old until somebody leads")
+	}
+}
+
 func TestAWaitThatIsInterruptedDidNotSucceed(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -65,6 +97,79 @@ func TestAReadErrorEndsAWatch(t *testing.T) {
 	broken := errors.New("broken")
 	err := watch{every: time.Millisecond, read: func(context.Context) (fleet tree.Fleet, err error) { return fleet, broken }}.run(t.Context())
 	require.ErrorIs(t, err, broken)
+}
+
+// noon is when something was the matter.
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// shownAs is what `status` prints of a fleet.
+func shownAs(t *testing.T, output string, fleet tree.Fleet) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, screen.New(&out, screen.Output(output), func(string) string { return "" }).Once(fleet))
+	return out.String()
+}
+
+func TestAProblemIsShownBeforeAllElse(t *testing.T) {
+	fleet := tree.Fleet{
+		Problems: []tree.Problem{{Instance: "lifecycle-manager", Since: noon, Message: "Temporal cannot be used: connection refused"}},
+		Kymas:    []tree.Kyma{kymaIn("Ready", "")},
+	}
+	const line = "no work is done since 2026-11-22T12:00:00Z by lifecycle-manager: Temporal cannot be used: connection refused\n"
+	require.Regexp(t, "^"+line+"kcp-system/demo", shownAs(t, outputTree, fleet))
+	require.Contains(t, shownAs(t, outputJSON, fleet), `"message": "Temporal cannot be used: connection refused"`)
+	fleet.Kymas = nil
+	require.Equal(t, line+"no Kyma found\n", shownAs(t, outputTree, fleet))
+	require.NotContains(t, shownAs(t, outputJSON, tree.Fleet{}), "problems")
+	require.Contains(t, reasonsOf(fleet), "Temporal cannot be used", "who waits in vain is informed")
+}
+
+func TestTheTimeOfTheStatusIsTheAPIServers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", noon.Format(http.TimeFormat))
+	}))
+	defer server.Close()
+	clock := &preflight.ServerClock{}
+	require.WithinDuration(t, time.Now(), clock.Now(), time.Minute)
+	asking := http.Client{Transport: clock.Follow(http.DefaultTransport)}
+	response, err := asking.Get(server.URL) //nolint:noctx // of a test
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, noon, clock.Now().UTC())
+}
+
+func TestAStatusFailsWhileNobodyWorks(t *testing.T) {
+	require.NotContains(t, shownAs(t, outputJSON, tree.Fleet{Problems: []tree.Problem{{Message: "nobody leads"}}}), "since", "nobody knows since when")
+	for name, fleet := range map[string]tree.Fleet{
+		"without Kymas": {},
+		"with Kymas":    {Kymas: []tree.Kyma{kymaIn(shared.StateReady, "")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said bytes.Buffer
+			require.NoError(t, verdict(&said, fleet, nil))
+			require.Empty(t, said.String())
+			require.NoError(t, verdict(&said, fleet, errors.New("configmaps is forbidden")))
+			require.Equal(t, "whether Lifecycle Manager is at work is not known: configmaps is forbidden\n", said.String())
+			fleet.Problems = []tree.Problem{{Message: "nobody leads"}}
+			require.ErrorIs(t, verdict(&said, fleet, nil), errNoWork)
+		})
+	}
+}
+
+func TestOfAKymaTheProblemsOfItsOwnInstanceAreShown(t *testing.T) {
+	scheme, err := newScheme()
+	require.NoError(t, err)
+	kyma := func(name string, labels map[string]string) *v1beta2.Kyma {
+		return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: name, Labels: labels}}
+	}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(kyma("demo", nil), kyma("others", map[string]string{shared.LabelManagedBy: "other"})).Build()
+	for name, instance := range map[string]string{"demo": "lifecycle-manager", "others": "other"} {
+		fleet, err := readFleet(t.Context(), reader, atwork.NewProblems(reader, time.Now), "", name)
+		require.NoError(t, err)
+		require.Len(t, fleet.Kymas, 1)
+		require.Len(t, fleet.Problems, 1, "nobody has ever led it")
+		require.Equal(t, instance, fleet.Problems[0].Instance)
+	}
 }
 
 const twoContexts = `apiVersion: v1

@@ -3,11 +3,14 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -20,6 +23,8 @@ import (
 // by another without anybody noticing.
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
+	const nobody = "no process of Lifecycle Manager leads in this control plane"
+	statusSays(s, 1, `"instance":"lifecycle-manager","message":"`+nobody+`"`)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Launch()
 	s.Create(harness.NewKyma("split", "sample"))
@@ -29,17 +34,23 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s.Eventually("the watcher has sent a kick for the Kyma", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running"}, s.WorkflowsOf(kyma))
 	})
-	statusSays(s, "no worker")
+	statusSays(s, 1, "no worker")
 	begun := harness.Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))))
 	require.Equal(t, []string{"WorkflowTaskScheduled"}, begun, "who only watches takes no task")
 	require.Empty(t, s.Kyma("split").Status.State, "nor changes anything")
+
+	s.Instance.Kill()
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "lifecycle-manager-settings"}}
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), record))
+	statusSays(s, 1, nobody+", and no worker polls the task queue")
+	s.Instance.Launch()
 
 	first := s.NewInstance("--role", "workers")
 	t.Cleanup(first.Stop)
 	first.Start()
 	s.BecomesReady("split", "sample@1.0.0")
 	require.Eventually(t, func() bool { return process.IsReady(s.Instance.Probe) }, time.Minute, 100*time.Millisecond)
-	statusSays(s, `{"kymas":[`)
+	statusSays(s, 0, `{"kymas":[`)
 
 	second := s.NewInstance("--role", "workers")
 	t.Cleanup(second.Stop)
@@ -49,7 +60,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	require.Empty(t, s.OfModule(t, s.Remote))
 
 	s.Instance.Kill()
-	statusSays(s, "no process of Lifecycle Manager leads in this control plane")
+	statusSays(s, 1, nobody+`"`) // the second worker polls
 }
 
 // While no process leads, nobody sees that a Manifest has gone, and the next leader lists only what there is: the sweep
@@ -75,13 +86,16 @@ func TestARemovalThatNobodyWatchesComesToItsEnd(t *testing.T) {
 	s.RemoveKyma("unwatched")
 }
 
-// statusSays waits until the output of `lifecycle-manager status`, which does not use Temporal, has a text.
-func statusSays(s *harness.Environment, text string) {
+// statusSays waits until `lifecycle-manager status` ends with a code and its output has a text.
+func statusSays(s *harness.Environment, code int, text string) {
 	s.T.Helper()
 	s.Eventually("the status says "+text, 40*time.Second, func(c *assert.CollectT) {
-		said := s.Run(testfleet.Binary(s.T, "lifecycle-manager"), "status", "-o", "json", "--kubeconfig", s.ControlPlane.Kubeconfig)
+		cmd := exec.CommandContext(s.T.Context(), testfleet.Binary(s.T, "lifecycle-manager"), "status", "-o", "json", "--kubeconfig", s.ControlPlane.Kubeconfig)
+		cmd.Env = s.Variables()
+		said, _ := cmd.Output()
 		var compact bytes.Buffer
 		require.NoError(c, json.Compact(&compact, said))
 		assert.Contains(c, compact.String(), text)
+		assert.Equal(c, code, cmd.ProcessState.ExitCode())
 	})
 }

@@ -59,3 +59,11 @@ func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClien
 	}
 	return described, nil
 }
+
+// Unpolled returns an error if nobody polls a Queue.
+func (d Described) Unpolled(q Queue) error {
+	if len(d.Pollers) > 0 {
+		return nil
+	}
+	return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.Name, q.Kind)
+}

@@ -2,15 +2,21 @@ package agreement
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
+
+// settingManagedBy is the setting that names the instance.
+const settingManagedBy = "managed-by"
 
 // RecordName is the name of the ConfigMap with the settings of an instance (--managed-by). It is beside the Lease.
 func RecordName(managedBy string) string { return "lifecycle-manager-settings" + suffix(managedBy) }
@@ -31,17 +37,41 @@ func suffix(managedBy string) string {
 	return fmt.Sprintf("-%x", sum[:4])
 }
 
+// InstanceOf returns the name (--managed-by) of the instance whose settings a record has.
+func InstanceOf(record *corev1.ConfigMap) string {
+	return cmp.Or(record.Data[settingManagedBy], shared.ManagedByLifecycleManager)
+}
+
+// IsHeld reports whether a process holds a Lease and has renewed it within a time.
+func IsHeld(lease *coordinationv1.Lease, now time.Time, within time.Duration) bool {
+	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
+	return holder != nil && *holder != "" && renewed != nil && now.Sub(renewed.Time) < within
+}
+
 // IsOfLeader tells whether a record has the settings of the process that holds the Lease. An earlier leader's stay in the
 // record until the next one has written its own.
 func IsOfLeader(record *corev1.ConfigMap, lease *coordinationv1.Lease, now time.Time) bool {
-	spec := lease.Spec
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.AcquireTime == nil || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
-		return false
-	}
-	if now.Sub(spec.RenewTime.Time) >= time.Duration(*spec.LeaseDurationSeconds)*time.Second {
+	acquired, seconds := lease.Spec.AcquireTime, lease.Spec.LeaseDurationSeconds
+	if acquired == nil || seconds == nil || !IsHeld(lease, now, time.Duration(*seconds)*time.Second) {
 		return false
 	}
 	// Both times are of the leader's clock.
 	confirmed, err := time.Parse(time.RFC3339Nano, record.Annotations[shared.AnnotationSettingsConfirmed])
-	return err == nil && !confirmed.Before(spec.AcquireTime.Time)
+	return err == nil && !confirmed.Before(acquired.Time)
+}
+
+// Records returns the records of all instances that the caller may read. Unread is not nil if there may be others: it says
+// why the caller may not list them.
+func Records(ctx context.Context, reader client.Reader) (records []corev1.ConfigMap, unread, err error) {
+	var list corev1.ConfigMapList
+	isRecord := client.MatchingLabels{shared.LabelPurpose: Purpose}
+	err = reader.List(ctx, &list, isRecord)
+	if apierrors.IsForbidden(err) {
+		unread = err
+		err = reader.List(ctx, &list, isRecord, client.InNamespace(shared.NamespaceControlPlane))
+	}
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, unread, fmt.Errorf("list the records of Lifecycle Manager's instances: %w", err)
+	}
+	return list.Items, unread, nil
 }

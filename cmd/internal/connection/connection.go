@@ -32,6 +32,12 @@ func Options() (temporal.Options, error) {
 	return options, nil
 }
 
+// IsGiven reports whether the environment says where Temporal is. Without that, Options has the default address.
+func IsGiven() bool {
+	options, err := envconfig.LoadDefaultClientOptions()
+	return err == nil && options.HostPort != ""
+}
+
 // Dial connects as the environment says, and returns the client and its namespace.
 func Dial(ctx context.Context) (temporal.Client, string, error) {
 	options, err := Options()

@@ -187,11 +187,11 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 	if err := m.controlPlane.List(ctx, records, client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}); err != nil {
 		return fmt.Errorf("read the settings of the running instance: %w", err)
 	}
-	managedBy := cmp.Or(kyma.Labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
+	instance := cmp.Or(kyma.Labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
 	led := false
 	for i := range records.Items {
 		record := &records.Items[i]
-		if cmp.Or(record.Data["managed-by"], shared.ManagedByLifecycleManager) != managedBy {
+		if agreement.InstanceOf(record) != instance {
 			continue
 		}
 		// An instance whose namespace was changed has left a record in the former one.
@@ -216,7 +216,7 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 // the record is that of the only process.
 func (m *migration) isOfLeader(ctx context.Context, record *corev1.ConfigMap) (bool, error) {
 	lease := &coordinationv1.Lease{}
-	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: agreement.LeaseName(record.Data["managed-by"])}, lease)
+	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: agreement.LeaseName(agreement.InstanceOf(record))}, lease)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

@@ -14,14 +14,18 @@ type Fleet struct {
 // Problem is why an instance of Lifecycle Manager does no work.
 type Problem struct {
 	// Instance is its name (--managed-by).
-	Instance string    `json:"instance"`
-	Since    time.Time `json:"since"`
-	Message  string    `json:"message"`
+	Instance string `json:"instance"`
+	// Since is zero if nobody knows since when.
+	Since   time.Time `json:"since,omitzero"`
+	Message string    `json:"message"`
 }
 
 // String is the problem as one line.
 func (p Problem) String() string {
-	text := "no work is done since " + p.Since.UTC().Format(time.RFC3339)
+	text := "no work is done"
+	if !p.Since.IsZero() {
+		text += " since " + p.Since.UTC().Format(time.RFC3339)
+	}
 	if p.Instance != "" {
 		text += " by " + p.Instance
 	}

@@ -1,4 +1,6 @@
-package main
+// Package atwork says whether the instances of Lifecycle Manager work: the leader of each writes it into the control plane
+// (Writer), and `lifecycle-manager status` reads it there (Problems).
+package atwork
 
 import (
 	"context"
@@ -38,26 +40,27 @@ type leaderStatus struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// leaderStatusWriter keeps the leader status of an instance while this process leads it.
-type leaderStatusWriter struct {
-	client   client.Client
-	key      types.NamespacedName
-	instance string
-	// problem is why no work can be done, nil while it can, and since when it is so; without a time nobody knows yet.
-	problem func() (time.Time, error)
-	now     func() time.Time
-	log     logr.Logger
+// Writer keeps the leader status of an instance while this process leads it.
+type Writer struct {
+	Client client.Client
+	// Key is the record of the instance's settings.
+	Key      types.NamespacedName
+	Instance string
+	// Problem is why no work can be done, nil while it can, and since when it is so; without a time nobody knows yet.
+	Problem func() (time.Time, error)
+	Now     func() time.Time
+	Log     logr.Logger
 
 	written leaderStatus
 	failed  error
 }
 
 // Start writes until ctx is done. It implements manager.Runnable.
-func (p *leaderStatusWriter) Start(ctx context.Context) error {
+func (w *Writer) Start(ctx context.Context) error {
 	ticker := time.NewTicker(leaderStatusChecks)
 	defer ticker.Stop()
 	for {
-		p.check(ctx)
+		w.check(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -67,35 +70,35 @@ func (p *leaderStatusWriter) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection is true: the leader speaks for its instance.
-func (p *leaderStatusWriter) NeedLeaderElection() bool { return true }
+func (w *Writer) NeedLeaderElection() bool { return true }
 
 // check writes the leader status at once where work cannot be done any more, or again, and else where it is old.
-func (p *leaderStatusWriter) check(ctx context.Context) {
-	since, problem := p.problem()
+func (w *Writer) check(ctx context.Context) {
+	since, problem := w.Problem()
 	if since.IsZero() {
 		return
 	}
-	next := leaderStatus{Instance: p.instance, At: p.now().UTC()}
+	next := leaderStatus{Instance: w.Instance, At: w.Now().UTC()}
 	if problem != nil {
 		next.Problem, next.Since = fault.Message(problem.Error()), since.UTC()
 	}
-	same := (next.Problem == "") == (p.written.Problem == "")
-	if same && next.At.Sub(p.written.At) < leaderStatusEvery {
+	same := (next.Problem == "") == (w.written.Problem == "")
+	if same && next.At.Sub(w.written.At) < leaderStatusEvery {
 		return
 	}
-	err := p.write(ctx, next)
+	err := w.write(ctx, next)
 	if ctx.Err() != nil {
 		return
 	}
-	if err != nil && (p.failed == nil || p.failed.Error() != err.Error()) {
-		p.log.Error(err, "lifecycle-manager status will not know whether this instance works")
+	if err != nil && (w.failed == nil || w.failed.Error() != err.Error()) {
+		w.Log.Error(err, "lifecycle-manager status will not know whether this instance works")
 	}
-	p.failed = err
+	w.failed = err
 	// What cannot be written is not tried each second either.
-	p.written = next
+	w.written = next
 }
 
-func (p *leaderStatusWriter) write(ctx context.Context, next leaderStatus) error {
+func (w *Writer) write(ctx context.Context, next leaderStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, leaderStatusEvery)
 	defer cancel()
 	encoded, err := json.Marshal(next)
@@ -104,7 +107,7 @@ func (p *leaderStatusWriter) write(ctx context.Context, next leaderStatus) error
 	}
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		record := &corev1.ConfigMap{}
-		if err := p.client.Get(ctx, p.key, record); err != nil {
+		if err := w.Client.Get(ctx, w.Key, record); err != nil {
 			return err
 		}
 		if record.Annotations == nil {
@@ -112,10 +115,10 @@ func (p *leaderStatusWriter) write(ctx context.Context, next leaderStatus) error
 		}
 		record.Annotations[shared.AnnotationLeaderStatus] = string(encoded)
 		// An update, for which the rights to the record suffice. A conflict is one with the settings.
-		return p.client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		return w.Client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("write the leader status of this instance into ConfigMap %s: %w", p.key, err)
+		return fmt.Errorf("write the leader status of this instance into ConfigMap %s: %w", w.Key, err)
 	}
 	// Whoever leads records the settings within seconds; the next status has a place then.
 	return nil

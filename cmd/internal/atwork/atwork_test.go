@@ -1,11 +1,8 @@
-package main
+package atwork
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -23,10 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -35,7 +29,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // leaderStatusBench is a leader and somebody who asks for the status, in one control plane and with one clock.
 type leaderStatusBench struct {
-	*leaderStatusWriter
+	*Writer
 	client.WithWatch
 	clock  time.Time
 	since  time.Time
@@ -48,19 +42,17 @@ var recordKey = types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-m
 
 func newLeaderStatusBench(t *testing.T, objects ...client.Object) *leaderStatusBench {
 	t.Helper()
-	scheme, err := newScheme()
-	require.NoError(t, err)
 	b := &leaderStatusBench{clock: noon, since: noon}
-	b.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
+	b.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			b.writes++
 			return c.Update(ctx, obj, opts...)
 		},
 	})
-	b.leaderStatusWriter = &leaderStatusWriter{
-		client: b.WithWatch, key: recordKey, instance: "lifecycle-manager", now: func() time.Time { return b.clock },
-		problem: func() (time.Time, error) { return b.since, b.wrong },
-		log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
+	b.Writer = &Writer{
+		Client: b.WithWatch, Key: recordKey, Instance: "lifecycle-manager", Now: func() time.Time { return b.clock },
+		Problem: func() (time.Time, error) { return b.since, b.wrong },
+		Log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
 	}
 	return b
 }
@@ -85,7 +77,7 @@ func (b *leaderStatusBench) after(t *testing.T, d time.Duration) {
 // shown is what `status` says of the instances of Kymas.
 func (b *leaderStatusBench) shown(t *testing.T, instances ...string) []tree.Problem {
 	t.Helper()
-	found, err := (&problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}).of(t.Context(), instances)
+	found, err := (&Problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}).Of(t.Context(), instances)
 	require.NoError(t, err)
 	return found
 }
@@ -124,6 +116,61 @@ func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
 	b.clock = b.clock.Add(time.Minute)
 	require.Equal(t, "no process of Lifecycle Manager leads in this control plane, and the last one said: Temporal cannot be used: connection refused",
 		b.shown(t)[0].Message)
+}
+
+func TestTheStatusFailsWhileNobodyHasEverLed(t *testing.T) {
+	b := newLeaderStatusBench(t)
+	never := func(instance string) tree.Problem {
+		return tree.Problem{Instance: instance, Message: "no process of Lifecycle Manager leads in this control plane"}
+	}
+	require.Equal(t, []tree.Problem{never("lifecycle-manager")}, b.shown(t), "without Kymas too")
+	require.Equal(t, []tree.Problem{never("other")}, b.shown(t, "other", "other"))
+	require.Equal(t, "no work is done by other: no process of Lifecycle Manager leads in this control plane", never("other").String())
+}
+
+func TestALeaseThatNobodyRenewsShowsThatNobodyLeadsAnInstanceThatSaysNothing(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
+	require.Empty(t, b.shown(t), "it may be an earlier release that elects no leader")
+	holder, renewed := "earlier", metav1.NewMicroTime(noon)
+	require.NoError(t, b.Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: recordKey.Namespace, Name: "lifecycle-manager.operator.kyma-project.io"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed},
+	}))
+	require.Empty(t, b.shown(t))
+	b.clock = noon.Add(time.Minute)
+	require.Len(t, b.shown(t), 1)
+	require.Equal(t, noon, b.shown(t)[0].Since.UTC())
+}
+
+func TestOfAnInstanceThatNobodyLeadsTheWorkersAreAskedFor(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
+	b.wrong = errors.New("Temporal cannot be used: connection refused")
+	b.after(t, time.Second)
+	says, known := "no worker polls the task queue q for workflow tasks", true
+	message := func() string {
+		p := &Problems{reader: b.WithWatch, now: func() time.Time { return b.clock }, unpolled: func(_ context.Context, instance string) (string, bool) {
+			require.Equal(t, "lifecycle-manager", instance)
+			return says, known
+		}}
+		found, err := p.Of(t.Context(), nil)
+		require.NoError(t, err)
+		return found[0].Message
+	}
+	require.Equal(t, "Temporal cannot be used: connection refused", message(), "the leader knows")
+	b.clock = b.clock.Add(time.Minute)
+	require.Equal(t, nobodyLeads+", and no worker polls the task queue q for workflow tasks", message())
+	says = ""
+	require.Equal(t, nobodyLeads, message())
+	known = false
+	require.Equal(t, nobodyLeads+", and the last one said: Temporal cannot be used: connection refused", message())
+
+	t.Setenv("TEMPORAL_ADDRESS", "")
+	_, known = pollers{}.unpolled(t.Context(), "lifecycle-manager")
+	require.False(t, known, "the environment does not say where Temporal is")
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	says, known = pollers{}.unpolled(t.Context(), "lifecycle-manager")
+	require.True(t, known)
+	require.Contains(t, says, "Temporal cannot be used from here")
 }
 
 // After a roll-back the lease is renewed, and nobody writes a leader status.
@@ -180,12 +227,11 @@ func TestALeaderStatusBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.
 	b.since = b.clock
 	b.after(t, time.Minute)
 	require.Empty(t, b.lines, "the record comes with the next comparison of settings")
-	require.Empty(t, b.shown(t))
 }
 
 func TestALeaderStatusThatCannotBeWrittenIsSaidOnce(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
-	b.client = interceptor.NewClient(b.WithWatch, interceptor.Funcs{
+	b.Client = interceptor.NewClient(b.WithWatch, interceptor.Funcs{
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, recordKey.Name, nil)
 		},
@@ -199,21 +245,20 @@ func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
 	b := newLeaderStatusBench(t, record(), recordIn("kcp-system", "lifecycle-manager-settings-1"), recordIn("elsewhere", "lifecycle-manager-settings"))
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
-	b.instance, b.key.Name, b.written = "other", "lifecycle-manager-settings-1", leaderStatus{}
+	b.Instance, b.Key.Name, b.written = "other", "lifecycle-manager-settings-1", leaderStatus{}
 	b.after(t, time.Second)
 	require.Len(t, b.shown(t), 2)
 	require.Len(t, b.shown(t, "other", "other"), 1)
 	require.Equal(t, "other", b.shown(t, "other")[0].Instance)
-	require.Equal(t, "lifecycle-manager", instanceOf(nil))
 
 	// It moved.
-	b.instance, b.key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, leaderStatus{}, nil
+	b.Instance, b.Key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, leaderStatus{}, nil
 	b.after(t, time.Second)
 	require.Empty(t, b.shown(t, "lifecycle-manager"), "the newer record counts")
 }
 
-func TestWhoMayNotReadTheRecordsIsShownTheKymas(t *testing.T) {
-	b := newLeaderStatusBench(t, record(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo"}})
+func TestWhoMayNotReadTheRecordsIsToldThatNothingIsKnown(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
 	all, own := true, true
@@ -221,54 +266,29 @@ func TestWhoMayNotReadTheRecordsIsShownTheKymas(t *testing.T) {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			applied := client.ListOptions{}
 			applied.ApplyOptions(opts)
-			if _, is := list.(*metav1.PartialObjectMetadataList); is && (applied.Namespace == "" && !all || applied.Namespace != "" && !own) {
+			if _, is := list.(*corev1.ConfigMapList); is && (applied.Namespace == "" && !all || applied.Namespace != "" && !own) {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
 			}
 			return c.List(ctx, list, opts...)
 		},
 	})
+	var unknown error
 	problemsSeen := func() int {
-		fleet, err := readFleet(t.Context(), reader, &problems{reader: reader, now: func() time.Time { return b.clock }}, "", "demo")
+		p := NewProblems(reader, func() time.Time { return b.clock })
+		found, err := p.Of(t.Context(), []string{"lifecycle-manager"})
 		require.NoError(t, err)
-		require.Len(t, fleet.Kymas, 1)
-		return len(fleet.Problems)
+		unknown = p.Unknown()
+		return len(found)
 	}
 	require.Equal(t, 1, problemsSeen())
 	all = false
 	require.Equal(t, 1, problemsSeen(), "in kcp-system it may")
+	require.NoError(t, unknown)
 	own = false
 	require.Zero(t, problemsSeen())
-}
-
-func TestAProblemIsShownBeforeAllElse(t *testing.T) {
-	fleet := tree.Fleet{
-		Problems: []tree.Problem{{Instance: "lifecycle-manager", Since: noon, Message: "Temporal cannot be used: connection refused"}},
-		Kymas:    []tree.Kyma{kymaIn("Ready", "")},
-	}
-	const line = "no work is done since 2026-11-22T12:00:00Z by lifecycle-manager: Temporal cannot be used: connection refused\n"
-	shown := func(output string, fleet tree.Fleet) string {
-		var out bytes.Buffer
-		require.NoError(t, screen.New(&out, screen.Output(output), func(string) string { return "" }).Once(fleet))
-		return out.String()
-	}
-	require.Regexp(t, "^"+line+"kcp-system/demo", shown(outputTree, fleet))
-	require.Contains(t, shown(outputJSON, fleet), `"message": "Temporal cannot be used: connection refused"`)
-	fleet.Kymas = nil
-	require.Equal(t, line+"no Kyma found\n", shown(outputTree, fleet))
-	require.NotContains(t, shown(outputJSON, tree.Fleet{}), "problems")
-	require.Contains(t, reasonsOf(fleet), "Temporal cannot be used", "who waits in vain is informed")
-}
-
-func TestTheTimeOfTheStatusIsTheAPIServers(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Date", noon.Format(http.TimeFormat))
-	}))
-	defer server.Close()
-	clock := &preflight.ServerClock{}
-	require.WithinDuration(t, time.Now(), clock.Now(), time.Minute)
-	asking := http.Client{Transport: clock.Follow(http.DefaultTransport)}
-	response, err := asking.Get(server.URL) //nolint:noctx // of a test
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, noon, clock.Now().UTC())
+	require.ErrorContains(t, unknown, "configmaps is forbidden")
+	own = true
+	require.NoError(t, b.Delete(t.Context(), record()))
+	require.Zero(t, problemsSeen(), "its record may be in another namespace")
+	require.Error(t, unknown)
 }

@@ -1,0 +1,52 @@
+package atwork
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
+)
+
+// pollersWithin bounds how long `status` waits for Temporal.
+const pollersWithin = 3 * time.Second
+
+// pollers asks Temporal who works for an instance, for those who are not sure that they reach it.
+type pollers struct{ controlPlane client.Reader }
+
+// unpolled is problems.unpolled. Nothing is known if the environment does not say where Temporal is, or if its namespace is
+// another instance's.
+func (p pollers) unpolled(ctx context.Context, instance string) (problem string, known bool) {
+	if !connection.IsGiven() {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, pollersWithin)
+	defer cancel()
+	temporal, namespace, err := connection.Dial(ctx)
+	if err != nil {
+		return "Temporal cannot be used from here: " + err.Error(), true
+	}
+	defer temporal.Close()
+	uid, err := clusters.UIDOf(ctx, p.controlPlane)
+	if err != nil {
+		return "", false
+	}
+	owner, _, err := preflight.OwnerOf(ctx, temporal)
+	if err != nil || owner == nil || !owner.Is(preflight.Owner{ControlPlane: string(uid), Instance: instance}) {
+		return "", false
+	}
+	for _, queue := range taskqueues.All() {
+		described, err := taskqueues.Describe(ctx, temporal.WorkflowService(), namespace, queue, time.Now())
+		if err != nil {
+			return "", false
+		}
+		if err := described.Unpolled(queue); err != nil {
+			return err.Error(), true
+		}
+	}
+	return "", true
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
@@ -58,6 +59,7 @@ type Link struct {
 	mu      sync.Mutex
 	problem error
 	since   time.Time
+	fault   persistent.Fault
 }
 
 var errNotChecked = errors.New("the connection to Temporal has not been checked yet")
@@ -120,15 +122,13 @@ func (l *Link) check(ctx context.Context) error {
 	}
 	l.problem = found
 	l.metrics.Up.Set(0)
-	switch {
-	case found == nil:
+	if found == nil {
 		l.metrics.Up.Set(1)
 		if before != nil {
 			l.log.Info("Temporal answers, and all task queues are polled", logkey.TemporalNamespace, l.namespace)
 		}
-	case before == nil || before.Error() != found.Error():
-		l.log.Error(found, "no work can be done")
 	}
+	l.fault.Log(l.log, l.now(), found, errors.Is(found, taskqueues.ErrNoWorker), "no work can be done")
 	return found
 }
 
@@ -180,5 +180,5 @@ func (l *Link) isAnswered(ctx context.Context) error {
 	if l.unanswered < answerAfter {
 		return nil
 	}
-	return fmt.Errorf("no worker answers on the task queue %s", kick.SweepQueue)
+	return fmt.Errorf("%w answers on the task queue %s", taskqueues.ErrNoWorker, kick.SweepQueue)
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
@@ -138,6 +139,29 @@ func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
 			require.NoError(t, b.checks(t))
 		})
 	}
+}
+
+// Processes start one after the other: a worker that polls some seconds later is no error in the log.
+func TestWorkersThatAreMissingAreAnErrorOnlyOnceThatLasts(t *testing.T) {
+	b := newLinkBench(t, true)
+	b.idle["lifecycle-manager-remote Activity"] = 2 * time.Minute
+	require.Error(t, b.checks(t))
+	b.clock = b.clock.Add(persistent.After - time.Second)
+	require.Error(t, b.checks(t))
+	require.Len(t, b.lines, 1)
+	require.NotContains(t, b.lines[0], `"error"=`)
+	b.clock = b.clock.Add(time.Second)
+	require.Error(t, b.checks(t))
+	require.Len(t, b.lines, 2)
+	require.Contains(t, b.lines[1], `"error"="no worker polls the task queue lifecycle-manager-remote for activity tasks"`)
+	b.ns.err = errors.New("connection refused")
+	require.Error(t, b.checks(t))
+	require.Contains(t, b.lines[2], `"error"=`)
+
+	unusable := newLinkBench(t, true)
+	unusable.ns.err = errors.New("connection refused")
+	require.Error(t, unusable.checks(t))
+	require.Contains(t, unusable.lines[0], `"error"=`, "Temporal does not come by itself")
 }
 
 // The server remembers pollers for minutes: only an answer shows that somebody is there.

@@ -33,6 +33,10 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 	s.BecomesReady("life", "sample@1.0.0")
 	created := s.Kyma("life")
 
+	t.Run("whoever starts it sees no error that is none", func(t *testing.T) {
+		require.Empty(t, s.Instance.Errors(), "in its log")
+		require.Empty(t, s.FailedWorkflowTasks(), "in Temporal's UI")
+	})
 	t.Run("the module's resources and its default custom resource are in the remote cluster", func(t *testing.T) {
 		var deployment appsv1.Deployment
 		require.NoError(t, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "sample-operator"}, &deployment))

@@ -75,6 +75,25 @@ func (s *Environment) history(id, run string) *historypb.History {
 	return history
 }
 
+// FailedWorkflowTasks are the events of all workflows that say that a workflow task failed or ran out of time.
+func (s *Environment) FailedWorkflowTasks() []string {
+	s.T.Helper()
+	page, err := s.Temporal.ListWorkflow(s.T.Context(), &workflowservice.ListWorkflowExecutionsRequest{})
+	require.NoError(s.T, err)
+	require.NotEmpty(s.T, page.GetExecutions())
+	require.Empty(s.T, page.GetNextPageToken())
+	var failed []string
+	for _, execution := range page.GetExecutions() {
+		id := execution.GetExecution().GetWorkflowId()
+		for _, event := range s.history(id, execution.GetExecution().GetRunId()).GetEvents() {
+			if event.GetWorkflowTaskFailedEventAttributes() != nil || event.GetWorkflowTaskTimedOutEventAttributes() != nil {
+				failed = append(failed, id+": "+event.String())
+			}
+		}
+	}
+	return failed
+}
+
 // Kicks are the signals that a workflow got after a time, in the newest run and in those that it continues.
 func (s *Environment) Kicks(id string, since time.Time) []kick.Kick {
 	s.T.Helper()

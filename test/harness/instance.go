@@ -65,6 +65,20 @@ func (i *Instance) Says(text string, within time.Duration) {
 	}, within, 100*time.Millisecond, "the log says %q", text)
 }
 
+// Errors are the lines of level error in its log.
+func (i *Instance) Errors() []string {
+	i.t.Helper()
+	content, err := os.ReadFile(i.Log)
+	require.NoError(i.t, err)
+	var lines []string
+	for line := range strings.Lines(string(content)) {
+		if strings.HasPrefix(line, `{"level":"error"`) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // Launch starts the process, with the account and the rights that the chart gives it where nothing else is said, and does
 // not wait.
 func (i *Instance) Launch() {

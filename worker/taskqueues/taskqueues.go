@@ -3,6 +3,7 @@ package taskqueues
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -60,10 +61,13 @@ func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClien
 	return described, nil
 }
 
+// ErrNoWorker is wrapped by errors that nobody does the work of a Queue. It passes as soon as workers start.
+var ErrNoWorker = errors.New("no worker")
+
 // Unpolled returns an error if nobody polls a Queue.
 func (d Described) Unpolled(q Queue) error {
 	if len(d.Pollers) > 0 {
 		return nil
 	}
-	return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.Name, q.Kind)
+	return fmt.Errorf("%w polls the task queue %s for %s tasks", ErrNoWorker, q.Name, q.Kind)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -64,6 +65,7 @@ type Agreement struct {
 
 	mu      sync.Mutex
 	problem error
+	fault   persistent.Fault
 }
 
 var (
@@ -138,14 +140,14 @@ func (a *Agreement) Compare(ctx context.Context) error {
 		if a.leads() {
 			a.agree() // the leader's settings are the instance's, recorded or not
 		}
-		a.say(fmt.Errorf("read the settings of this instance in ConfigMap %s: %w", a.key, err))
+		a.say(fmt.Errorf("read the settings of this instance in ConfigMap %s: %w", a.key, err), false)
 		return nil
 	}
 	if a.leads() {
 		return a.lead(ctx, record, missing, own)
 	}
 	if missing {
-		a.say(errNoRecord)
+		a.say(errNoRecord, true)
 		return nil
 	}
 	return a.follow(record.Data, own)
@@ -161,7 +163,7 @@ func (a *Agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing 
 		failed = a.write(ctx, record, missing, own)
 	}
 	a.agree()
-	a.say(failed)
+	a.say(failed, false)
 	return nil
 }
 
@@ -199,12 +201,12 @@ func (a *Agreement) follow(record, own map[string]string) error {
 	if len(different) == 0 {
 		a.stale = time.Time{}
 		a.agree()
-		a.say(nil)
+		a.say(nil, false)
 		return nil
 	}
 	disagrees := disagreement(record, own)
 	if !a.atWork() {
-		a.say(disagrees)
+		a.say(disagrees, true)
 		return nil
 	}
 	if slices.Equal(different, []string{SettingPolicy}) {
@@ -234,17 +236,16 @@ func (a *Agreement) atWork() bool {
 	}
 }
 
-// say keeps a problem for the probe, and logs what is new.
-func (a *Agreement) say(problem error) {
+// say keeps a problem for the probe, and logs what is new. A problem that passes by itself is an error only if it lasts: a
+// leader records its settings within seconds.
+func (a *Agreement) say(problem error, passes bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.agrees.Set(0)
 	if a.atWork() {
 		a.agrees.Set(1)
 	}
-	if problem != nil && (a.problem == nil || a.problem.Error() != problem.Error()) {
-		a.log.Error(problem, "settings", logkey.AtWork, a.atWork())
-	}
+	a.fault.Log(a.log, a.now(), problem, passes, "settings", logkey.AtWork, a.atWork())
 	if problem == nil && a.problem != nil {
 		a.log.Info("the settings of this process are the instance's")
 	}

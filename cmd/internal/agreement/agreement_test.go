@@ -3,6 +3,7 @@ package agreement
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 )
 
 // party is a process that compares its settings.
@@ -160,6 +163,29 @@ func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
 	late.checks(t)
 	require.False(t, late.atWork())
 	require.ErrorContains(t, late.Check(nil), "the API server is down")
+}
+
+// The first leader of an instance records its settings within seconds, and so does one with new settings.
+func TestWaitingForALeaderIsAnErrorOnlyOnceItLasts(t *testing.T) {
+	c := controlPlane()
+	worker := newParty(t, c, false, settingsWith("mode", "control-plane"))
+	worker.checks(t)
+	require.Len(t, worker.lines, 1)
+	require.NotContains(t, worker.lines[0], `"error"=`)
+	worker.clock = worker.clock.Add(persistent.After)
+	worker.checks(t)
+	require.Len(t, worker.lines, 2)
+	require.Contains(t, worker.lines[1], `"error"="nobody has led this instance yet`)
+
+	leader := newParty(t, c, true, settingsWith("mode", "single-cluster"))
+	close(leader.lead)
+	leader.checks(t)
+	for _, late := range []*party{worker, newParty(t, c, false, worker.settings)} {
+		late.lines = nil
+		late.checks(t)
+		require.Len(t, late.lines, 1)
+		require.Equal(t, late == worker, strings.Contains(late.lines[0], `"error"=`), "it has waited for long")
+	}
 }
 
 func TestADeletedRecordIsWrittenAgain(t *testing.T) {

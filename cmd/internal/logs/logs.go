@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -92,7 +94,30 @@ func (c keyedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *za
 
 // Write implements zapcore.Core.
 func (c keyedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	if entry.Level == zapcore.ErrorLevel && isOutrun(entry, fields) {
+		entry.Level = zapcore.InfoLevel
+	}
 	return c.Core.Write(entry, keyed(fields))
+}
+
+// isOutrun reports whether a library says in a line that another process was faster. Processes that start at once all make
+// the Lease, and two goroutines of one process make the webhook's certificate. Whoever comes second tries again, so that is
+// not an error.
+func isOutrun(entry zapcore.Entry, fields []zapcore.Field) bool {
+	if !slices.Contains([]string{"leaderelection", "cert-rotation"}, entry.LoggerName) {
+		return false
+	}
+	// It follows a refresh that failed, which has a line of its own.
+	if entry.Message == "secret is not well-formed, cannot update webhook configurations" {
+		return true
+	}
+	for _, field := range fields {
+		err, is := field.Interface.(error)
+		if is && field.Type == zapcore.ErrorType && (apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)) {
+			return true
+		}
+	}
+	return false
 }
 
 func keyed(fields []zapcore.Field) []zapcore.Field {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	temporallog "go.temporal.io/sdk/log"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 )
@@ -54,6 +56,30 @@ func TestALineNamesItsKymaOnce(t *testing.T) {
 	require.NoError(t, err)
 	log.Info("purge: forced", logkey.Kyma, "kcp-system/demo", logkey.WorkflowID, "kyma/kcp-system/demo/uid")
 	require.Equal(t, 1, strings.Count(out.String(), `"kyma":`))
+}
+
+func TestAProcessThatAnotherOneWasFasterThanLogsNoError(t *testing.T) {
+	outrun := apierrors.NewAlreadyExists(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "lifecycle-manager")
+	for name, test := range map[string]struct {
+		logger, level, says string
+		err                 error
+	}{
+		"the Lease is there already":      {"leaderelection", "info", "cannot create it", outrun},
+		"the certificate was just made":   {"cert-rotation", "info", "could not refresh CA and server certs", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tls", errors.New("modified"))},
+		"the Lease cannot be made":        {"leaderelection", "error", "cannot create it", errors.New("no route to host")},
+		"it is not in the Secret yet":     {"cert-rotation", "info", "secret is not well-formed, cannot update webhook configurations", errors.New("missing ca.crt")},
+		"of other libraries, it may last": {"controller", "error", "cannot create it", outrun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			log, err := New("info", JSON, &out)
+			require.NoError(t, err)
+			log.WithName(test.logger).Error(test.err, test.says)
+			line := logged(t, &out)
+			require.Equal(t, test.level, line["level"])
+			require.Equal(t, test.err.Error(), line["error"])
+		})
+	}
 }
 
 func TestLogsMayBeForPeople(t *testing.T) {

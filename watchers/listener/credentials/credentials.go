@@ -15,10 +15,12 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -48,8 +50,10 @@ type Secret struct {
 	withKey bool
 	log     logr.Logger
 	current atomic.Pointer[Material]
+	fault   persistent.Fault
 	// said is when it was last logged that the Secret cannot be used.
-	said time.Time
+	said        time.Time
+	saidAsError bool
 }
 
 // NewSecret makes a Secret that has no Material before Start has read it. The reader must be uncached, so that no cache
@@ -93,13 +97,23 @@ func (s *Secret) read(ctx context.Context) {
 		now, err = parse(secret.Data, s.withKey)
 	}
 	before := s.current.Load()
+	if err == nil {
+		s.fault = persistent.Fault{}
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		if time.Since(s.said) < sayEvery {
+		now := time.Now()
+		// Who makes the certificates makes the Secret, within seconds of the first start.
+		isError := s.fault.IsError(now, err, before == nil && apierrors.IsNotFound(err))
+		if now.Sub(s.said) < sayEvery && (s.saidAsError || !isError) {
 			return
 		}
-		s.said = time.Now()
+		s.said, s.saidAsError = now, isError
+		if !isError {
+			s.log.Info("waiting for the listener's Secret", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
+			return
+		}
 		s.log.Error(err, "cannot use the listener's Secret; what was read before, if anything, stays in use", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
 	case before == nil || before.Version != now.Version:
 		s.current.Store(now)

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
@@ -76,6 +78,24 @@ func changes(t *testing.T) {
 	both := one.Pool()
 	both.AppendCertsFromPEM(two.PEM)
 	require.True(t, second.Authorities.Equal(both))
+}
+
+// At the first start the Secret comes within seconds.
+func TestASecretThatIsNotThereYetIsAnErrorOnlyOnceThatLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		s := credentials.NewSecret(fake.NewClientBuilder().Build(), client.ObjectKey{Namespace: "istio-system", Name: "listener"}, true, log)
+		ended := make(chan error, 1)
+		go func() { ended <- s.Start(t.Context()) }()
+		t.Cleanup(func() { require.NoError(t, <-ended) })
+		time.Sleep(persistent.After - time.Second)
+		require.Len(t, lines, 1)
+		require.Contains(t, lines[0], `"msg"="waiting for the listener's Secret"`)
+		time.Sleep(time.Minute)
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[1], `"error"="secrets \"listener\" not found"`)
+	})
 }
 
 func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {

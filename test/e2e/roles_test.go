@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -24,6 +25,7 @@ import (
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
 	const nobody = "no process of Lifecycle Manager leads in this control plane"
+	forgetRecord(s) // an earlier test on this fleet may have left one
 	statusSays(s, 1, `"instance":"lifecycle-manager","message":"`+nobody+`"`)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Launch()
@@ -40,8 +42,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	require.Empty(t, s.Kyma("split").Status.State, "nor changes anything")
 
 	s.Instance.Kill()
-	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "lifecycle-manager-settings"}}
-	require.NoError(t, s.ControlPlane.Delete(t.Context(), record))
+	forgetRecord(s)
 	statusSays(s, 1, nobody+", and no worker polls the task queue")
 	s.Instance.Launch()
 
@@ -84,6 +85,13 @@ func TestARemovalThatNobodyWatchesComesToItsEnd(t *testing.T) {
 	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "left"}} })
 	s.BecomesReady("unwatched", "left@1.0.0")
 	s.RemoveKyma("unwatched")
+}
+
+// forgetRecord makes the control plane one that nobody has led yet.
+func forgetRecord(s *harness.Environment) {
+	s.T.Helper()
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "lifecycle-manager-settings"}}
+	require.NoError(s.T, client.IgnoreNotFound(s.ControlPlane.Delete(s.T.Context(), record)))
 }
 
 // statusSays waits until `lifecycle-manager status` ends with a code and its output has a text.

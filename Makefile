@@ -55,10 +55,13 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 # Packages with a fuzz target each.
 FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
-# Packages whose goroutines share memory, but those of which the tests take minutes with the race detector. The detector
-# needs memory of its own, so bytes are asserted without it, in make test.
-RACED = $(filter-out activities/certificates activities/sync watchers/admission,$(shell grep -rlE --include='*.go' --exclude='*_test.go' \
-	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u))
+# Packages whose goroutines share memory.
+RACED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' \
+	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u)
+
+# Packages that encrypt, sign or verify. (In watchers/listener/credentials, Go's FIPS module panics within testing/synctest.)
+CRYPTOGRAPHIC := ./activities/agents ./activities/certificates/... ./activities/signature ./cmd/agent/... ./cmd/internal/certificates \
+	./watchers/listener ./watchers/listener/xfcc
 
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager
@@ -92,22 +95,15 @@ image: ## Build the container image of IMAGE (lifecycle-manager, agent or module
 test: $(GOTESTSUM) $(HELM) $(PROMETHEUS) $(PROMTOOL) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
 	@GOTESTSUM=$(GOTESTSUM) test/run
 
+# The flags are those of test/run, so that each finds the results of the other in Go's cache.
 .PHONY: unit
-unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activities/resolve for some of them
-	@test/unit $(ARGS)
+unit: $(GOTESTSUM) ## Run the tests that need no fleet, and count the others as skipped; ARGS=./activities/resolve for some of them
+	@env -u LM_TEST_REQUIRE_FLEET -u LM_TEST_CONTROL_PLANE -u LM_TEST_REMOTE -u TEMPORAL_ADDRESS \
+		$(GOTESTSUM) --format pkgname-and-test-fails --hide-summary skipped -- -vet=off -ldflags=-w $(or $(ARGS),./...)
 
 .PHONY: e2e
 e2e: ## Run end-to-end tests by their names, on a fleet that is brought up for them; TEST=TestTheLife, a regular expression
 	@test/run ./test/e2e -run '$(or $(TEST),$(error TEST is missing: the name of a test or a regular expression, such as TEST=TestTheLife))' -v -count 1 -timeout 30m
-
-.PHONY: soak
-soak: $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
-	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)
-
-.PHONY: crashpoints
-crashpoints: ## Interrupt the work on a module before and after each of its writes, kill the process during it, and compare the results
-	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m
-	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledDuringItsWork -v -count 1 -timeout 30m
 
 .PHONY: record-histories
 record-histories: ## Record the workflow histories that test/replay has none of; LOGIC=v9 names the version of the logic
@@ -149,17 +145,6 @@ scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; 
 .PHONY: scale-compare
 scale-compare: ## Compare two records of make scale, as Markdown: A=one.json B=other.json
 	@go run ./test/scale compare $(or $(A),$(error A is missing: the file of a record)) $(or $(B),$(error B is missing: the file of a record))
-
-.PHONY: fuzz
-fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
-	@for package in $(FUZZED); do \
-		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
-		go test $$package -run '^$$' -fuzz . -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
-	done
-
-.PHONY: race
-race: ## Run the tests of packages whose goroutines share memory, with the race detector; it needs a C compiler
-	@CGO_ENABLED=1 go test -race -vet=off -skip TakesLittleMoreMemory $(addprefix ./,$(RACED))
 
 .PHONY: dashboard-pictures
 dashboard-pictures: $(PROMETHEUS) $(PROMTOOL) ## Draw docs/assets/dashboard-*.svg anew: the dashboards' main panels, from a run on real clusters
@@ -209,6 +194,61 @@ check-generated: ## Fail where generated files are stale (and renew them)
 		diff <(echo "$$before") <(echo "$$after") | awk '/^[<>]/ {print "  " $$3}' | sort -u; \
 		exit 1; \
 	fi
+
+##@ Nightly
+
+# Each part is a target of its own. A part that fails does not keep the others from running.
+PARTS ?= race fuzz fips mixed crashpoints soak
+
+.PHONY: nightly
+nightly: ## Run the tests that take too long for each change: race fuzz fips mixed crashpoints soak; PARTS="race fips" for some of them
+	@rows= failed=; \
+	for part in $(PARTS); do \
+		begin=$$SECONDS result=passed; \
+		printf '\n== make %s (%s)\n' "$$part" "$$(date +%H:%M:%S)"; \
+		$(MAKE) "$$part" || { result=FAILED; failed="$$failed $$part"; }; \
+		printf -v rows '%s%-12s %7d  %s\n' "$$rows" "$$part" $$((SECONDS - begin)) "$$result"; \
+	done; \
+	printf '\n%-12s %7s  %s\n%s' what seconds result "$$rows"; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# Tests of the packages whose goroutines share memory, with the race detector. It needs a C compiler, and memory of its own:
+# tests that measure memory are left out.
+.PHONY: race
+race:
+	@CGO_ENABLED=1 go test -race -vet=off -timeout 60m -skip TakesLittleMoreMemory $(addprefix ./,$(RACED))
+
+# Random input for the parsers of what comes from outside; FUZZTIME=10s for a short run.
+.PHONY: fuzz
+fuzz:
+	@for package in $(FUZZED); do \
+		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
+		go test $$package -run '^$$' -fuzz . -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
+	done
+
+# Tests of the packages that encrypt, sign or verify, in processes that allow nothing but FIPS 140-3.
+.PHONY: fips
+fips:
+	@GODEBUG=fips140=only go test -vet=off $(CRYPTOGRAPHIC)
+
+# The previous release beside this one, with other choices each day; MIXED_SEEDS="1 2 3" for certain ones.
+.PHONY: mixed
+mixed:
+	@for seed in $(or $(MIXED_SEEDS),$(foreach n,1 2 3,$(shell date +%y%j)$n)); do \
+		MIXED_SEED=$$seed test/run ./test/e2e -run TestThePreviousReleaseAndThisOneWorkOnOneFleet -v -count 1 -timeout 30m; \
+	done
+
+# The work on a module is cut off before and after each of its writes, and the process is killed during it. make test runs a
+# sample of both.
+.PHONY: crashpoints
+crashpoints:
+	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m
+	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledDuringItsWork -v -count 1 -timeout 30m
+
+# The end-to-end tests RUNS times in a row, half of them on a busy machine.
+.PHONY: soak
+soak: $(GOTESTSUM)
+	@GOTESTSUM=$(GOTESTSUM) test/soak $(or $(RUNS),2)
 
 ##@ Generated files
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -38,9 +40,10 @@ func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.turn = func(ctx context.Context, _ int) error {
+	wait := untilCancelled(env)
+	w.turn = func(context.Context, int) error {
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Name: "demo", ResourceVersion: "77", Urgent: true})
-		return untilCancelled(ctx)
+		return wait()
 	}
 	c := recorded(env)
 	kickAt(env, time.Hour, catalogChanged)
@@ -60,12 +63,13 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.turn = func(ctx context.Context, n int) error {
+	wait := untilCancelled(env)
+	w.turn = func(_ context.Context, n int) error {
 		if n > 1 {
 			return nil
 		}
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is Error", Kind: "Manifest", Name: "m", ResourceVersion: "78", Urgent: true})
-		return untilCancelled(ctx)
+		return wait()
 	}
 	var pushes []status.ReportInput
 	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
@@ -221,12 +225,17 @@ func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
 		"what it writes still makes way for others")
 }
 
-// untilCancelled waits as an activity does that is not begun before it is cancelled.
-func untilCancelled(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(10 * time.Second):
-		return errors.New("was not cancelled")
+// untilCancelled returns what waits as an activity does that is not begun before it is cancelled. The environment does not
+// end the context of such an activity: it only tells a listener.
+func untilCancelled(env *testsuite.TestWorkflowEnvironment) func() error {
+	cancelled := make(chan struct{})
+	env.SetOnActivityCanceledListener(func(*activity.Info) { close(cancelled) })
+	return func() error {
+		select {
+		case <-cancelled:
+			return context.Canceled
+		case <-time.After(10 * time.Second):
+			return errors.New("was not cancelled")
+		}
 	}
 }

@@ -136,8 +136,7 @@ func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 }
 
 func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in SweepInput) error {
 		s := &sweepRun{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: "earlier"}
 		return s.run(ctx)

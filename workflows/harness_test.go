@@ -2,11 +2,13 @@ package workflows
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -138,11 +140,18 @@ func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 	return res, fault.ToTemporal(err)
 }
 
-// environment is Temporal's test environment, with time skipping, around a world.
+// bareEnvironment is Temporal's test environment, with time skipping. It logs nothing, or else it prints a line for each
+// step of each workflow: 14 MB.
+func bareEnvironment() *testsuite.TestWorkflowEnvironment {
+	suite := testsuite.WorkflowTestSuite{}
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	return suite.NewTestWorkflowEnvironment()
+}
+
+// environment is a bareEnvironment around a world.
 func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.SetTestTimeout(20 * time.Second)
 	// The first run asks for the build id, a checksum of the binary: on a busy machine that takes more than a second.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second})

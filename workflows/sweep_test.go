@@ -21,8 +21,7 @@ import (
 // run starts with.
 func sweeping(t *testing.T, in SweepInput, walk func(n int) (sweep.WalkResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, SweepInput) {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	var walks []time.Duration
 	started := env.Now()
@@ -60,8 +59,7 @@ func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
 }
 
 func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	walks := 0
 	env.RegisterActivityWithOptions(func(context.Context, sweep.WalkInput) (sweep.WalkResult, error) {
 		walks++
@@ -82,8 +80,7 @@ func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
 
 // There may be more clusters out of reach than can be probed within an interval.
 func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	var began []uint64
 	const lastWhole = uint64(1)<<63 + 1 // which is no float64
@@ -105,8 +102,7 @@ func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
 
 // What is not compared in each pass has its turn by the number of the pass, also after one that failed, and in the next run.
 func TestTheWalksOfASweepAreCounted(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	var passes []int
 	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
@@ -129,8 +125,7 @@ func TestTheWalksOfASweepAreCounted(t *testing.T) {
 }
 
 func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	began := env.Now()
 	var reported []time.Time

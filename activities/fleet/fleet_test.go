@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,46 +122,50 @@ func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
 }
 
 func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
-	w := newWorld(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
-	w.make(t, manifest("a", "demo-uid"))
-	found, err := w.Manifests(context.Background(), kyma("a"), seen("101"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"a"}, names(found.Own), "each is read by name")
-	require.NotContains(t, w.reads, "list")
+	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
+		w := newWorld(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
+		w.make(t, manifest("a", "demo-uid"))
+		found, err := w.Manifests(context.Background(), kyma("a"), seen("101"))
+		require.NoError(t, err)
+		require.Equal(t, []string{"a"}, names(found.Own), "each is read by name")
+		require.NotContains(t, w.reads, "list")
 
-	_, err = w.AllManifests(context.Background(), kyma(), seen("101"))
-	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
-	require.Equal(t, fault.Transient, fault.Of(err).Kind)
-	_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, seen("101"))
-	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
-	_, err = w.Sharing(context.Background(), "module", "101")
-	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
-	w.upTo = ""
-	_, err = w.AllManifests(context.Background(), kyma(), seen("1"))
-	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+		_, err = w.AllManifests(context.Background(), kyma(), seen("101"))
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
+		require.Equal(t, fault.Transient, fault.Of(err).Kind)
+		_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, seen("101"))
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
+		_, err = w.Sharing(context.Background(), "module", "101")
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
+		w.upTo = ""
+		_, err = w.AllManifests(context.Background(), kyma(), seen("1"))
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+	})
 }
 
 // A Kyma's agent is found with its modules, by the same indexes and the same record. How new each informer must be is told by
 // what was seen of its kind: the two are never equally new.
 func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
-	agent := (*v1beta2.RemoteAgent)(manifest(shared.RemoteAgentName("demo"), "demo-uid"))
-	w := newWorld(t, manifest("a", "demo-uid"), agent)
-	w.make(t, manifest("a", "demo-uid"), agent)
-	all := []string{"a", agent.Name}
+	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
+		agent := (*v1beta2.RemoteAgent)(manifest(shared.RemoteAgentName("demo"), "demo-uid"))
+		w := newWorld(t, manifest("a", "demo-uid"), agent)
+		w.make(t, manifest("a", "demo-uid"), agent)
+		all := []string{"a", agent.Name}
 
-	found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
-	require.NoError(t, err)
-	require.Equal(t, all, names(found.Own))
-	require.Empty(t, w.reads)
+		found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
+		require.NoError(t, err)
+		require.Equal(t, all, names(found.Own))
+		require.Empty(t, w.reads)
 
-	later := []desired.Seen{{Kind: shared.KindRemoteAgent, ResourceVersion: "101"}}
-	_, err = w.AllManifests(context.Background(), kyma("a"), later)
-	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
-	require.Contains(t, err.Error(), "RemoteAgents")
-	found, err = w.Manifests(context.Background(), kyma("a"), later)
-	require.NoError(t, err)
-	require.Equal(t, all, names(found.Own), "each is read by name")
-	require.Len(t, w.reads, 2)
+		later := []desired.Seen{{Kind: shared.KindRemoteAgent, ResourceVersion: "101"}}
+		_, err = w.AllManifests(context.Background(), kyma("a"), later)
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
+		require.Contains(t, err.Error(), "RemoteAgents")
+		found, err = w.Manifests(context.Background(), kyma("a"), later)
+		require.NoError(t, err)
+		require.Equal(t, all, names(found.Own), "each is read by name")
+		require.Len(t, w.reads, 2)
+	})
 }
 
 func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {

@@ -40,7 +40,7 @@ func TestATestThatPassesWhenItIsRunAgainIsReportedWithItsFirstFailure(t *testing
 	path := written(t, ran("TestEven", "pass", ""), ran("TestOdd", "fail", assertion), ran("TestOdd", "pass", ""))
 	var out strings.Builder
 	require.NoError(t, run([]string{path}, &out))
-	require.Equal(t, "flaky: TestOdd, first failure: Not equal: expected: 1 actual  : 2\n", out.String())
+	require.Equal(t, "FLAKY: TestOdd, first failure: Not equal: expected: 1 actual  : 2\n", out.String())
 }
 
 func TestATestThatFailsAgainIsNoFlake(t *testing.T) {
@@ -60,7 +60,7 @@ func TestMoreThanTwoFlakesInAllPartsTogetherFailTheRun(t *testing.T) {
 	}
 	var out strings.Builder
 	require.NoError(t, run([]string{flaky("TestA"), flaky("TestB")}, &out))
-	require.Equal(t, "flaky: TestA, first failure: it timed out\nflaky: TestB, first failure: it timed out\n", out.String())
+	require.Equal(t, "FLAKY: TestA, first failure: it timed out\nFLAKY: TestB, first failure: it timed out\n", out.String())
 	require.ErrorContains(t, run([]string{flaky("TestA", "TestB"), flaky("TestC")}, &out), "3 tests")
 	require.Error(t, run([]string{filepath.Join(t.TempDir(), "missing")}, &out))
 }

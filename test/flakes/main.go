@@ -35,7 +35,7 @@ func run(paths []string, out io.Writer) error {
 		flakes = append(flakes, found...)
 	}
 	for _, f := range flakes {
-		if _, err := fmt.Fprintf(out, "flaky: %s, first failure: %s\n", f.test, f.failure); err != nil {
+		if _, err := fmt.Fprintf(out, "FLAKY: %s, first failure: %s\n", f.test, f.failure); err != nil {
 			return err
 		}
 	}

@@ -2,12 +2,14 @@ package authority
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -20,6 +22,7 @@ import (
 func running(t *testing.T, in Input, rotate func(n int, now time.Time) (certificates.RotateResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(CertificatesWorkflow, workflow.RegisterOptions{Name: kick.CertificatesWorkflow})
@@ -142,6 +145,7 @@ func TestTheDetailsKeepTheLastStepsOnly(t *testing.T) {
 
 func TestACancellationEndsIt(t *testing.T) {
 	suite := testsuite.WorkflowTestSuite{}
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterActivityWithOptions(func(context.Context, certificates.RotateInput) (certificates.RotateResult, error) {
 		return certificates.RotateResult{}, nil

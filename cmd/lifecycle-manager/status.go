@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
@@ -232,7 +233,7 @@ func readFleet(ctx context.Context, reader client.Reader, found *atwork.Problems
 	var instances []string
 	for i := range kymas.Items {
 		fleet.Kymas = append(fleet.Kymas, tree.Of(&kymas.Items[i], manifests.Items, now))
-		instances = append(instances, instanceOf(kymas.Items[i].Labels))
+		instances = append(instances, agreement.InstanceFor(kymas.Items[i].Labels))
 	}
 	fleet.Problems, err = found.Of(ctx, instances)
 	return fleet, err
@@ -248,11 +249,6 @@ func verdict(out io.Writer, fleet tree.Fleet, unknown error) error {
 	}
 	_, err := fmt.Fprintln(out, "whether Lifecycle Manager is at work is not known:", unknown)
 	return err
-}
-
-// instanceOf is the instance that works on an object with these labels.
-func instanceOf(labels map[string]string) string {
-	return cmp.Or(labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
 }
 
 // manifestsFor asks for no more Manifests than are shown: a fleet has many.

@@ -42,13 +42,18 @@ func InstanceOf(record *corev1.ConfigMap) string {
 	return cmp.Or(record.Data[settingManagedBy], shared.ManagedByLifecycleManager)
 }
 
+// InstanceFor returns the name (--managed-by) of the instance that works on an object with these labels.
+func InstanceFor(labels map[string]string) string {
+	return cmp.Or(labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
+}
+
 // IsHeld reports whether a process holds a Lease and has renewed it within a time.
 func IsHeld(lease *coordinationv1.Lease, now time.Time, within time.Duration) bool {
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
 	return holder != nil && *holder != "" && renewed != nil && now.Sub(renewed.Time) < within
 }
 
-// IsOfLeader tells whether a record has the settings of the process that holds the Lease. An earlier leader's stay in the
+// IsOfLeader reports whether a record has the settings of the process that holds the Lease. An earlier leader's stay in the
 // record until the next one has written its own.
 func IsOfLeader(record *corev1.ConfigMap, lease *coordinationv1.Lease, now time.Time) bool {
 	acquired, seconds := lease.Spec.AcquireTime, lease.Spec.LeaseDurationSeconds

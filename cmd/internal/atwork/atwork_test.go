@@ -174,6 +174,21 @@ func TestOfAnInstanceThatNobodyLeadsTheWorkersAreAskedFor(t *testing.T) {
 }
 
 // After a roll-back the lease is renewed, and nobody writes a leader status.
+// A watch draws several times a second.
+func TestTemporalIsAskedOnceForAllThatIsDrawnWithinSeconds(t *testing.T) {
+	asked := 0
+	p := &Problems{reader: newLeaderStatusBench(t).WithWatch, now: time.Now, unpolled: func(context.Context, string) (string, bool) {
+		asked++
+		return "no worker polls", true
+	}}
+	for range 3 {
+		found, err := p.Of(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, nobodyLeads+", and no worker polls", found[0].Message)
+	}
+	require.Equal(t, 1, asked)
+}
+
 func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Second)

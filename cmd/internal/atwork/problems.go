@@ -72,6 +72,7 @@ func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, 
 		default:
 			// Whoever leads records the settings within seconds.
 			problem.Instance, problem.Message = instance, nobodyLeads+p.ofWorkers(ctx, instance, "")
+			p.last[instance] = problem // until the next read: a watch asks more often than Temporal need be asked
 			found = append(found, problem)
 		}
 	}

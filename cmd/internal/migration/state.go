@@ -187,7 +187,7 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 	if err := m.controlPlane.List(ctx, records, client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}); err != nil {
 		return fmt.Errorf("read the settings of the running instance: %w", err)
 	}
-	instance := cmp.Or(kyma.Labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
+	instance := agreement.InstanceFor(kyma.Labels)
 	led := false
 	for i := range records.Items {
 		record := &records.Items[i]

@@ -103,13 +103,13 @@ func (s *Secret) read(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		now := time.Now()
+		at := time.Now()
 		// Who makes the certificates makes the Secret, within seconds of the first start.
-		isError := s.fault.IsError(now, err, before == nil && apierrors.IsNotFound(err))
-		if now.Sub(s.said) < sayEvery && (s.saidAsError || !isError) {
+		isError := s.fault.IsError(at, err, before == nil && apierrors.IsNotFound(err))
+		if at.Sub(s.said) < sayEvery && (s.saidAsError || !isError) {
 			return
 		}
-		s.said, s.saidAsError = now, isError
+		s.said, s.saidAsError = at, isError
 		if !isError {
 			s.log.Info("waiting for the listener's Secret", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
 			return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -29,7 +30,7 @@ const (
 func Judge(facts Facts) []Finding {
 	findings := []Finding{judgeAPIServer(facts)}
 	if facts.APIServerErr == nil {
-		findings = append(findings, judgeSkew(facts))
+		findings = append(findings, judgeSkew(facts), judgeSettings(facts.Settings))
 		findings = append(findings, judgeRights(facts.Rights)...)
 		findings = append(findings, judgeDefinitions(facts.Published, facts.PublishedErr)...)
 		findings = append(findings, judgeKinds(facts.Kinds)...)
@@ -60,6 +61,19 @@ func judgeVersion(subject, text, least string) Finding {
 		return bad(subject, "upgrade it to "+least+" or later", "version %s is older than %s", text, least)
 	}
 	return good(subject, "version %s", text)
+}
+
+func judgeSettings(s SettingsFacts) Finding {
+	const subject = "settings"
+	switch {
+	case apierrors.IsForbidden(s.Err):
+		return doubtful(subject, "ask as an account that may read it, or give the flags that the pods have", "flags and their defaults count: %s", s.Err)
+	case s.Err != nil:
+		return bad(subject, "give the flag that the message names", "%s", s.Err)
+	case s.Record == "":
+		return good(subject, "flags and their defaults count, since the instance has recorded no settings yet")
+	}
+	return good(subject, "those in ConfigMap %s, but for flags that are given", s.Record)
 }
 
 func judgeSkew(facts Facts) Finding {

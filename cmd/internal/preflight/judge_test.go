@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kinds "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -39,7 +40,7 @@ func TestNothingIsWrongWhereAllIsThere(t *testing.T) {
 	report := NewReport(Judge(healthy(t)))
 	require.True(t, report.OK)
 	require.Zero(t, report.Count(Warning))
-	require.Equal(t, 11, report.Count(OK))
+	require.Equal(t, 12, report.Count(OK))
 }
 
 func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
@@ -54,6 +55,19 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		"an old API server": {
 			func(f *Facts) { f.APIServer = "v1.28.9-gke.100" },
 			Finding{"API server", Failed, "version v1.28.9-gke.100 is older than 1.29", "upgrade it to 1.29 or later"},
+		},
+		"settings that this account may not read": {
+			func(f *Facts) {
+				f.Settings.Err = apierrors.NewForbidden(kinds.GroupResource{Resource: "configmaps"}, "lifecycle-manager-settings", nil)
+			},
+			Finding{
+				"settings", Warning, `flags and their defaults count: configmaps "lifecycle-manager-settings" is forbidden: <nil>`,
+				"ask as an account that may read it, or give the flags that the pods have",
+			},
+		},
+		"recorded settings": {
+			func(f *Facts) { f.Settings.Record = "kcp-system/lifecycle-manager-settings" },
+			Finding{"settings", OK, "those in ConfigMap kcp-system/lifecycle-manager-settings, but for flags that are given", ""},
 		},
 		"clocks apart": {
 			func(f *Facts) { f.Skew = -11 * time.Second },

@@ -219,5 +219,5 @@ func (s Sources) reach(ctx context.Context, namespace, kyma string) (clusters.Va
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s: %w", answerWithin, err)
 	}
-	return cluster.Validity, err
+	return cluster.Validity, clusters.Classify(err)
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
@@ -225,7 +227,7 @@ func judgeRegistry(r *RegistryFacts) Finding {
 	case r.Refused:
 		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses what is asked %s: %s", r.Host, with, r.Err)
 	case r.Err != nil:
-		return bad(subject, "check --oci-registry-host, --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here", "%s: %s", r.Host, r.Err)
+		return bad(subject, cmp.Or(artifacts.HintOf(r.Err), "check --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here"), "%s: %s", r.Host, r.Err)
 	}
 	return good(subject, "%s answers, asked %s", r.Host, with)
 }
@@ -243,7 +245,7 @@ func judgeAccess(access []AccessFacts, unread error) []Finding {
 		}
 		failed++
 		if failed <= mostOfAKind {
-			findings = append(findings, bad("access Secret "+each.Secret, hintOf(each.Err), "%s", fault.Shorten(each.Err.Error(), fault.MaxMessage)))
+			findings = append(findings, bad("access Secret "+each.Secret, hint.Of(each.Err), "%s", fault.Shorten(each.Err.Error(), fault.MaxMessage)))
 		}
 	}
 	if failed > mostOfAKind {
@@ -273,10 +275,4 @@ func judgeExpiry(access []AccessFacts, now time.Time) []Finding {
 		findings = append(findings, doubtful("access Secrets", "", "and %d more expire soon", expiring-mostOfAKind))
 	}
 	return findings
-}
-
-// hintOf is what can be done about a fault.
-func hintOf(err error) string {
-	of := fault.Of(err)
-	return hint.Or(of.Hint, of.Reason)
 }

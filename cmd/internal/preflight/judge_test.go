@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -68,6 +70,19 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		"recorded settings": {
 			func(f *Facts) { f.Settings.Record = "kcp-system/lifecycle-manager-settings" },
 			Finding{"settings", OK, "those in ConfigMap kcp-system/lifecycle-manager-settings, but for flags that are given", ""},
+		},
+		"a registry without TLS": {
+			func(f *Facts) {
+				*f.Registry = RegistryFacts{Host: "registry.example.com", Err: &url.Error{Op: "Get", URL: "https://registry.example.com/v2/", Err: http.ErrSchemeMismatch}}
+			},
+			Finding{
+				"registry", Failed, `registry.example.com: Get "https://registry.example.com/v2/": http: server gave HTTP response to HTTPS client`,
+				"the registry has no TLS: name its host in --oci-registry-plain-http, or write http:// before it in --oci-registry-host",
+			},
+		},
+		"an error about a cluster that nobody has classified": {
+			func(f *Facts) { f.Access[0].Err = errors.New("who knows") },
+			Finding{"access Secret kcp-system/a", Failed, "who knows", ""},
 		},
 		"clocks apart": {
 			func(f *Facts) { f.Skew = -11 * time.Second },

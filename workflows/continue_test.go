@@ -166,7 +166,10 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 		return res, err
 	}
 	env := environment(t, w)
-	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |") }, time.Minute)
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |")
+		require.Regexp(t, `\nWaits since 20\S+Z for a change\. Temporal shows a workflow that waits as Running\.\n`, detailsOf(t, env))
+	}, time.Minute)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
@@ -191,7 +194,10 @@ func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 		}
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| sample | 1.0.0 | Processing |") }, 15*time.Second)
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, detailsOf(t, env), "| sample | 1.0.0 | Processing |")
+		require.Contains(t, detailsOf(t, env), " for the module to become ready.")
+	}, 15*time.Second)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
 }

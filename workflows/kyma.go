@@ -126,7 +126,6 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 			}
 		case kymaSleep:
 			r.waitingFor(ctx, r.sleepsFor())
-			r.show(ctx)
 			if err := r.sleep(ctx, nil); err != nil {
 				return err
 			}

@@ -105,7 +105,6 @@ func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error
 		return r.complete(ctx)
 	case manifestSleep:
 		r.waitingFor(ctx, r.sleepsFor())
-		r.show(ctx)
 		return false, r.sleep(ctx, nil)
 	}
 	return false, nil

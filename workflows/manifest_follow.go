@@ -17,7 +17,6 @@ import (
 // that are due interrupt it.
 func (r *manifestRun) follow(ctx workflow.Context) error {
 	r.waitingFor(ctx, "the module to become ready")
-	r.show(ctx)
 	var seen readiness.Observed
 	interrupted, err := r.await(ctx, "wait for the module", &seen, func(ctx workflow.Context) workflow.Future {
 		return workflow.ExecuteActivity(ctx, r.install.WaitManifest, install.WaitInput{Ref: r.ref, Reported: r.state.Reported})

@@ -65,7 +65,6 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 // followRemoval waits until another pass of the removal makes sense.
 func (r *manifestRun) followRemoval(ctx workflow.Context) error {
 	r.waitingFor(ctx, orElse(r.state.Reported.Message, "the module to be removed"))
-	r.show(ctx)
 	var seen uninstall.RemoveResult
 	interrupted, err := r.await(ctx, "wait for the removal", &seen, func(ctx workflow.Context) workflow.Future {
 		return workflow.ExecuteActivity(ctx, r.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: r.ref, Reported: r.state.Reported})

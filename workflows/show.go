@@ -7,13 +7,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
-// doing says in the view what the run does now.
-func (e *entity) doing(ctx workflow.Context, what string) { e.view.Do(what, workflow.Now(ctx)) }
+// doing shows what the run does now.
+func (e *entity) doing(ctx workflow.Context, what string) {
+	e.view.Do(what, workflow.Now(ctx))
+	e.show(ctx)
+}
 
-// waitingFor says in the view what the run waits for.
+// waitingFor shows what the run waits for.
 func (e *entity) waitingFor(ctx workflow.Context, what string) {
 	e.doing(ctx, "waiting")
 	e.view.WaitingFor = what
+	e.show(ctx)
 }
 
 // show sets the current details, a short Markdown text for the UI.

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 // SweepInput is the input of SweepWorkflow.
@@ -51,6 +52,8 @@ type sweepRun struct {
 	mail  mailbox.Mailbox
 	build string
 	walks *sweep.Activities
+	// last says what came of the last walk of this run.
+	last string
 }
 
 func (s *sweepRun) run(ctx workflow.Context) error {
@@ -76,12 +79,20 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 	}
 }
 
+// show writes the current details.
+func (s *sweepRun) show(ctx workflow.Context, doing, waitingFor string, since time.Time) {
+	workflow.SetCurrentDetails(ctx, "Bookkeeping of Lifecycle Manager: it compares a share of all Kymas with what is wanted, and wakes up the workflows of those that differ.\n\n"+
+		view.Now(doing, waitingFor, since)+s.last)
+}
+
 // rest waits for the next walk; a kick starts it at once.
 func (s *sweepRun) rest(ctx workflow.Context) error {
-	wait := s.in.NextWalk.Sub(workflow.Now(ctx))
+	now := workflow.Now(ctx)
+	wait := s.in.NextWalk.Sub(now)
 	if wait <= 0 {
 		return nil
 	}
+	s.show(ctx, "", "the next walk at "+s.in.NextWalk.UTC().Format(time.RFC3339), now)
 	return attempts.For(ctx, s.logic, wait, "the next walk", s.mail.Arrived)
 }
 
@@ -89,6 +100,7 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
+	s.show(ctx, "comparing its share of the fleet with what is wanted", "", started)
 	err = workflow.ExecuteActivity(attempts.Walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
 		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, Pass: s.in.Pass, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
 	}).Get(ctx, &res)
@@ -102,7 +114,7 @@ func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 			return true, nil
 		}
 		started, s.in.Interval, s.in.ProbeFrom = res.Started, res.Interval, res.ProbeFrom
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("last walk: %d Kymas, %d kicked", res.Kymas, res.Kicked))
+		s.last = fmt.Sprintf("Last walk: %d Kymas, of which %d had something to do.\n", res.Kymas, res.Kicked)
 	}
 	s.in.NextWalk = started.Add(s.in.Interval)
 	return false, nil

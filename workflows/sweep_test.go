@@ -58,6 +58,21 @@ func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
 	require.Equal(t, 10*time.Minute, next.Interval)
 }
 
+func TestTheDetailsOfASweepSayWhatItIs(t *testing.T) {
+	sweeping(t, shard32, func(int) (sweep.WalkResult, error) {
+		return sweep.WalkResult{Interval: 10 * time.Minute, Kymas: 20, Kicked: 3}, nil
+	}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			details := detailsOf(t, env)
+			require.Regexp(t, "^Bookkeeping of Lifecycle Manager: .*\n\nWaits since .* for the next walk at .*\\. Temporal shows", details)
+			require.NotContains(t, details, "Last walk")
+		}, time.Minute)
+		env.RegisterDelayedCallback(func() {
+			require.Contains(t, detailsOf(t, env), "Last walk: 20 Kymas, of which 3 had something to do.")
+		}, 6*time.Minute)
+	})
+}
+
 func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
 	env := bareEnvironment()
 	walks := 0

@@ -2,6 +2,7 @@ package artifacts
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -72,7 +73,19 @@ func classify(err error, what, missing string) error {
 		}
 		return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: the registry answered with status %d", what, answer.StatusCode)
 	}
-	return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: %w", what, withoutURL(err))
+	return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: %w", what, withoutURL(err)).WithHint("%s", HintOf(err))
+}
+
+// HintOf returns what can be done about the error of a request to a registry if a setting is wrong, and nothing otherwise.
+func HintOf(err error) string {
+	var authority x509.UnknownAuthorityError
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the registry has no TLS: name its host in --oci-registry-plain-http, or write http:// before it in --oci-registry-host"
+	case errors.As(err, &authority):
+		return "the certificate of the registry is of an authority that is not known here: name a file with the authority's certificate by --oci-registry-ca-file"
+	}
+	return ""
 }
 
 // withoutURL keeps the address of a request out of messages: that of a redirect may hold a signature.

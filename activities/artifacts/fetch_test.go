@@ -204,7 +204,19 @@ func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Fetch(context.Background(), l)
 	require.Equal(t, ReasonRegistryUnavailable, fault.Of(err).Reason)
+	require.Contains(t, fault.Of(err).Hint, "--oci-registry-plain-http", "whoever reads it knows what is missing")
 	require.Zero(t, r.blobs.Load())
+
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	l.Repository = strings.TrimPrefix(secure.URL, "https://") + "/modules"
+	_, err = s.Fetch(context.Background(), l)
+	require.Equal(t, ReasonRegistryUnavailable, fault.Of(err).Reason)
+	require.Contains(t, fault.Of(err).Hint, "--oci-registry-ca-file")
+	l.Repository = "127.0.0.1:1/x"
+	_, err = s.Fetch(context.Background(), l)
+	require.Empty(t, fault.Of(err).Hint, "that of the reason says it all")
 }
 
 func TestLayersComeFromAllowedRegistriesOnly(t *testing.T) {

@@ -48,12 +48,17 @@ func newRegistry(o Options) *registry {
 			ResponseHeaderTimeout: 20 * time.Second,
 		}
 	}
-	named := transport.NewUserAgent(&tlsOnly{next: next, plain: o.PlainHTTPHosts}, userAgent)
+	named := transport.NewUserAgent(TLSOnly(next, o.PlainHTTPHosts), userAgent)
 	return &registry{
 		plain: o.PlainHTTPHosts, keychain: o.Keychain, limits: o.Limits, clock: o.Clock,
 		hosts: hosts{limit: o.PullsPerHost, slots: map[string]chan struct{}{}},
 		next:  &retrying{next: named, first: o.Pause, clock: o.Clock},
 	}
+}
+
+// TLSOnly sends requests by next, without TLS only to the hosts that are named in plain.
+func TLSOnly(next http.RoundTripper, plain []string) http.RoundTripper {
+	return &tlsOnly{next: next, plain: plain}
 }
 
 // tlsOnly refuses plain HTTP to every host that is not named, whoever asks for it: the library, which

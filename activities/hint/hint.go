@@ -5,6 +5,12 @@
 // status and the documentation never differ.
 package hint
 
+import (
+	"errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
 // For returns what can be done about a reason; empty where nothing can, or need be, done.
 func For(reason string) string { return ofReason(reason) }
 
@@ -14,6 +20,24 @@ func Or(particular, reason string) string {
 		return particular
 	}
 	return For(reason)
+}
+
+// Of returns what can be done about an error: what is known of the one case, or of its reason. Of an error that nobody has
+// classified, nothing is known.
+func Of(err error) string {
+	var known *fault.Error
+	if !errors.As(err, &known) {
+		return ""
+	}
+	return Or(known.Hint, known.Reason)
+}
+
+// With returns a message with what can be done about it, for texts that have no field of their own for that.
+func With(message, todo string) string {
+	if todo == "" {
+		return message
+	}
+	return message + " (" + todo + ")"
 }
 
 // OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.

@@ -87,7 +87,7 @@ func ofReason(reason string) string {
 	case "ModuleNotAllowed":
 		return "label the Kyma, or take the entry out"
 	case "DowngradeRefused":
-		return "publish a newer version, or remove and add the module"
+		return "publish a newer version, remove and add the module, or allow it by the annotation operator.kyma-project.io/allow-downgrade: \"true\" on the Kyma"
 	case "DuplicateComponent":
 		return "take one out"
 	case "ComponentChanged":

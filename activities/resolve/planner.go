@@ -176,7 +176,7 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 		return p.accept(ctx, template, template.Spec.Descriptor.Raw)
 	}
 	if p.settings.DescriptorRepository == "" {
-		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from", versions.ErrDescriptor)
+		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from (--oci-registry-host, or --oci-registry-cred-secret)", versions.ErrDescriptor)
 	}
 	raw, err := p.descriptors.FetchDescriptor(ctx, p.settings.DescriptorRepository, component, version)
 	if err != nil {

@@ -39,6 +39,15 @@ func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
 	require.Empty(t, b.told)
 	require.Empty(t, b.control.Writes())
 
+	b.says(t, "keda", shared.StateProcessing, "")
+	require.Equal(t, shared.StateProcessing, b.report(t).State)
+	require.Equal(t, "waiting for all modules to become ready", b.kyma(t).Status.LastOperation.Operation)
+	require.Empty(t, b.kyma(t).Status.LastOperation.Hint, "what to do about an edit is no help for a module")
+	require.Equal(t, metav1.ConditionTrue, condition(b.kyma(t), "RemoteKymaDecides").Status)
+	b.says(t, "keda", shared.StateReady, "")
+	b.report(t)
+	b.told = nil
+
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Channel, k.Generation = "slow", k.Generation+1 })
 	b.report(t)
 	require.Len(t, b.told, 1, "each edit has an Event")

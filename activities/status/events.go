@@ -59,7 +59,9 @@ func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 	for _, module := range after.Modules {
 		old, known := was[module.Name]
 		delete(was, module.Name)
-		if known && old.State == module.State && old.Message == module.Message {
+		// An upgrade may take a module from Ready to Ready.
+		upgraded := module.State == shared.StateReady && old.Version != module.Version
+		if known && old.State == module.State && old.Message == module.Message && !upgraded {
 			continue
 		}
 		if e, worth := moduleEvent(old, module); worth {

@@ -43,6 +43,19 @@ func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
 	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the Secret]", "the Event has the reason of the access")
 }
 
+func TestADeletionThatALostClusterHoldsSaysHowToEndIt(t *testing.T) {
+	lost := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableNetwork, Message: "no route to host"}
+	b := leavingBench(t)
+	b.in.Faults, b.in.Push = b.in.Faults.With(fault.PartSync, lost), false
+	b.report(t)
+	hinted := b.kyma(t).Status.LastOperation.Hint
+	require.Contains(t, hinted, "see whether the cluster is there")
+	require.Contains(t, hinted, "; if the cluster is gone for good, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now")
+	b.in.Purging = true
+	b.report(t)
+	require.NotContains(t, b.kyma(t).Status.LastOperation.Hint, "lifecycle-manager purge")
+}
+
 func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
 	missing := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found", Hint: "create it"}
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
@@ -55,6 +68,6 @@ func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
 	leaving.in.Faults, leaving.in.Push = leaving.in.Faults.With(fault.PartSync, missing), false
 	require.Equal(t, "access secret not found", leaving.report(t).Message, "also under deletion, where more is to be said")
 	at := leaving.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
-	require.Equal(t, "create it; waiting for modules to be deleted: keda (waiting for module crs deletion); it is purged at "+at,
+	require.Equal(t, "create it; if the cluster is gone for good, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now; waiting for modules to be deleted: keda (waiting for module crs deletion); it will be purged at "+at,
 		leaving.kyma(t).Status.LastOperation.Hint)
 }

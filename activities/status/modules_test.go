@@ -113,12 +113,12 @@ func TestTheRemovalOfManyModulesNamesTheFirstAndWhenItIsForced(t *testing.T) {
 	o := largest(30, true)
 	o.purge = time.Unix(1_700_000_000, 0).UTC()
 	said := removal(o)
-	require.Contains(t, said.message, " more; it is purged at 2023-11-14T22:13:20Z")
+	require.Contains(t, said.message, " more; it will be purged at 2023-11-14T22:13:20Z")
 	require.LessOrEqual(t, len(said.message), fault.MaxMessage)
 	require.Contains(t, said.hint, " more")
 	o.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Transient, Reason: "Reason", Message: strings.Repeat("x", fault.MaxMessage)}}
 	require.Contains(t, removal(o).message, "x…; waiting for modules to be deleted: ")
-	require.Contains(t, removal(o).message, " more; it is purged at 2023-11-14T22:13:20Z")
+	require.Contains(t, removal(o).message, " more; it will be purged at 2023-11-14T22:13:20Z")
 	require.LessOrEqual(t, len(removal(o).message), fault.MaxMessage)
 }
 

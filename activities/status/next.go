@@ -37,7 +37,8 @@ func next(o observation) v1beta2.KymaStatus {
 	status.State = state(status, o.worst(), deleting)
 	status.WaitsForChange = waitsForChange(o)
 	said := operation(status, o, deleting)
-	if said.hint == "" && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionRemoteKymaDecides)) {
+	// Beside any other message it would not be what helps; the condition has its own.
+	if said.hint == "" && status.State == shared.StateReady && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionRemoteKymaDecides)) {
 		said.hint = desired.EditIgnoredHint(o.view.Sync)
 	}
 	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, fault.Message(said.message), seconds(o.now)).WithHint(fault.Message(said.hint))
@@ -189,7 +190,7 @@ func (o observation) purgeNote() string {
 	case o.in.Purging:
 		note = "; it is being purged"
 	case !o.purge.IsZero() && o.held().IsZero():
-		note = "; it is purged at " + o.purge.Format(time.RFC3339)
+		note = "; it will be purged at " + o.purge.Format(time.RFC3339)
 	}
 	if o.purgeProblem != "" {
 		note += " (" + o.purgeProblem + ")"
@@ -201,7 +202,7 @@ func (o observation) purgeNote() string {
 // rest of it is in the hint.
 func removal(o observation) statement {
 	worst := o.worst()
-	todo := hint.Or(worst.Hint, worst.Reason)
+	todo := o.orPurge(worst)
 	switch {
 	case len(o.manifests) == 0 && kymas.Released(o.kyma):
 		return statement{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
@@ -216,6 +217,19 @@ func removal(o observation) statement {
 		return statement{message: fault.Shorten(o.in.Waiting, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote()}
 	}
 	return statement{remaining(o) + o.purgeNote(), toDo(o)}
+}
+
+// orPurge says what can be done about what keeps a deletion from going on. A cluster that is gone for good never answers.
+func (o observation) orPurge(worst fault.Fault) string {
+	todo := hint.Or(worst.Hint, worst.Reason)
+	if worst.Kind != fault.Unreachable || o.in.Purging {
+		return todo
+	}
+	purge := fmt.Sprintf("if the cluster is gone for good, lifecycle-manager purge %s -n %s ends the deletion now", o.kyma.Name, o.kyma.Namespace)
+	if todo == "" {
+		return purge
+	}
+	return todo + "; " + purge
 }
 
 // toDo says what can be done about what the removals of modules wait for.

@@ -37,7 +37,7 @@ func TestADeletionNamesWhatItWaitsForAndWhenItIsForced(t *testing.T) {
 	b := leavingBench(t)
 	at := b.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	require.Equal(t, "waiting for modules to be deleted: keda (waiting for module crs deletion)"+
-		"; it is purged at "+at, b.report(t).Message)
+		"; it will be purged at "+at, b.report(t).Message)
 	b.in.Purging = true
 	require.Contains(t, b.report(t).Message, "crs deletion); it is being purged")
 }

@@ -386,6 +386,18 @@ func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was orphaned when its Kyma was deleted", stays[0].message)
 }
 
+func TestAnUpgradeThatStaysReadyIsTold(t *testing.T) {
+	module := func(state shared.State, version string) v1beta2.KymaStatus {
+		return v1beta2.KymaStatus{State: shared.StateReady, Modules: []v1beta2.ModuleStatus{{Name: "keda", State: state, Version: version}}}
+	}
+	told := transitions(module(shared.StateReady, "1.0.0"), module(shared.StateReady, "1.1.0"), eventDetails{})
+	require.Len(t, told, 1)
+	require.Equal(t, EventModuleReady, told[0].reason)
+	require.Equal(t, "module keda is ready in version 1.1.0", told[0].message)
+	require.Empty(t, transitions(module(shared.StateReady, "1.1.0"), module(shared.StateReady, "1.1.0"), eventDetails{}))
+	require.Empty(t, transitions(module(shared.StateError, "1.0.0"), module(shared.StateError, "1.1.0"), eventDetails{}), "the same error was told")
+}
+
 func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("nowhere"), desired.ModeSingleCluster)
 	b.reconcile(t)

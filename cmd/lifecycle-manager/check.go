@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	temporal "go.temporal.io/sdk/client"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,9 +40,10 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check whether everything is there that Lifecycle Manager needs",
 		Long: `Check whether everything is there that Lifecycle Manager needs, before and after it is installed.
 
-It takes the flags of lifecycle-manager run, or its file, and checks for a process with these: the API server and the
-rights there, the CustomResourceDefinitions, Temporal, the registry, each access Secret, and the clock. Nothing is
-changed. Rights are those of the account that asks; --as asks for another one.
+It checks for a process with the settings of the instance, which its leader records in the control plane, and with the flags
+of lifecycle-manager run that are given, or its file: the API server and the rights there, the CustomResourceDefinitions,
+Temporal, the registry, each access Secret, and the clock. Before the first start there is no record, so give it the flags
+that the pods will have. Nothing is changed. Rights are those of the account that asks; --as asks for another one.
 
 It exits with 0 where nothing failed, and with 1 otherwise.`,
 		Example: `  lifecycle-manager check --config lifecycle-manager.yaml
@@ -78,7 +78,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	}
 	config.Timeout, config.QPS, config.Burst = connectTimeout, f.clientQPS, f.clientBurst
 	config.Impersonate.UserName = c.as
-	sources, err := sourcesOf(f, config)
+	sources, err := sourcesOf(ctx, f, config)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	return nil
 }
 
-// sourcesOf are what is asked about a process with these flags.
-func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
+// sourcesOf are what is asked about a process with these flags, and with what the instance has recorded of the others.
+func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.Sources, error) {
 	clock := &preflight.ServerClock{}
 	config.Wrap(clock.Follow)
-	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy, Release: releaseOf(f)}
+	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now}
 	scheme, err := newScheme()
 	if err != nil {
 		return s, err
@@ -111,6 +111,12 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	if s.Discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
 		return s, fmt.Errorf("make the discovery client: %w", err)
 	}
+	record, err := f.takeRecorded(ctx, s.ControlPlane)
+	s.Settings.Err = err
+	if record != nil {
+		s.Settings.Record = client.ObjectKeyFromObject(record).String()
+	}
+	s.Instance, s.Release = f.settings.WithDefaults().ManagedBy, releaseOf(f)
 	instance, namespaces := rightsOf(f)
 	if s.Rights, err = rights.Of(instance); err != nil {
 		return s, err
@@ -146,11 +152,7 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	}
 	s.Address, s.Temporal = options.HostPort, options.Namespace
 	s.Dial = func(ctx context.Context) (preflight.TemporalServer, error) {
-		connected, err := temporal.DialContext(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
-		}
-		return connected, nil
+		return connection.Connect(ctx, options)
 	}
 	return s, nil
 }

@@ -78,7 +78,8 @@ func newRootCommand() *cobra.Command {
 		Short: "Keeps Kubernetes clusters equipped with the modules that their owners asked for",
 		Long: `Keeps Kubernetes clusters equipped with the modules that their owners asked for.
 
-Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
+Exit codes: 0 done, 1 it could not be done, 2 wrong usage. Those of plan differ: 0 nothing would change, 2 something would
+change, 1 that could not be said, or wrong usage.`,
 		Version:       thisBuild().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

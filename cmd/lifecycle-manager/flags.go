@@ -34,6 +34,9 @@ const (
 
 // flags are the flags of `lifecycle-manager run`.
 type flags struct {
+	// set are all of them, once they were read.
+	set *pflag.FlagSet
+
 	configFile                                  string
 	role, mode, kubeconfig, logLevel, logFormat string
 
@@ -204,6 +207,7 @@ func (f *flags) groups() flaggroups.Groups {
 
 // read takes what the command line does not say from the configuration file, where there is one, and checks all.
 func (f *flags) read(set *pflag.FlagSet) error {
+	f.set = set
 	if f.configFile != "" {
 		if err := settings.ReadFile(set, f.configFile); err != nil {
 			return fmt.Errorf("--config: %w", err)
@@ -224,7 +228,6 @@ func (f *flags) check() error {
 	}
 	switch desired.Mode(f.mode) {
 	case desired.ModeControlPlane, desired.ModeSingleCluster:
-		f.settings.Mode = desired.Mode(f.mode)
 	default:
 		return fmt.Errorf("--mode must be %s or %s, not %q", desired.ModeControlPlane, desired.ModeSingleCluster, f.mode)
 	}
@@ -255,7 +258,6 @@ func (f *flags) check() error {
 	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check(), f.watching.Check(), f.analysing.Check()); err != nil {
 		return err
 	}
-	f.settings.Watching = f.watching.Desired()
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
 	}
@@ -273,8 +275,8 @@ func (f *flags) check() error {
 	if f.rolloutAtOnce < 1 {
 		return fmt.Errorf("--module-upgrade-rollout-at-once must be at least 1, got %d", f.rolloutAtOnce)
 	}
-	if err := f.readRegistryHost(); err != nil {
-		return fmt.Errorf("--oci-registry-host %w", err)
+	if err := f.complete(); err != nil {
+		return err
 	}
 	if f.registryHost == "" && f.registrySecret == "" && f.registrySubpath != "" {
 		return errors.New("--modules-repository-subpath is below a registry, and neither --oci-registry-host nor --oci-registry-cred-secret is given")
@@ -297,6 +299,15 @@ func (f *flags) check() error {
 		if _, err := os.Stat(f.kubeconfig); err != nil {
 			return fmt.Errorf("--kubeconfig: %w", err)
 		}
+	}
+	return nil
+}
+
+// complete fills in what follows from flags.
+func (f *flags) complete() error {
+	f.settings.Mode, f.settings.Watching = desired.Mode(f.mode), f.watching.Desired()
+	if err := f.readRegistryHost(); err != nil {
+		return fmt.Errorf("--oci-registry-host %w", err)
 	}
 	return nil
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
@@ -63,6 +67,21 @@ func instanceSettings(set *pflag.FlagSet) map[string]string {
 		own[flag.Name] = value
 	})
 	return own
+}
+
+// takeRecorded takes from the record of the instance what neither the command line nor the file says: a command that people
+// call is about the instance as it runs. It returns the record, nil if there is none: then flags and their defaults count.
+func (f *flags) takeRecorded(ctx context.Context, reader client.Reader) (*corev1.ConfigMap, error) {
+	record, err := agreement.Find(ctx, reader, releaseOf(f), f.settings.ManagedBy)
+	if err != nil || record == nil {
+		return nil, err
+	}
+	if err := settings.Take(f.set, record.Data); err != nil {
+		return nil, fmt.Errorf("take over the settings in ConfigMap %s/%s: %w", record.Namespace, record.Name, err)
+	}
+	f.leaderElectionNamespace = cmp.Or(releaseOf(f), record.Namespace)
+	// The leader has checked its settings, also together with flags of its process, which are not in the record.
+	return record, f.complete()
 }
 
 // recordOf is where the settings of an instance are recorded: beside its lease, or in kcp-system.

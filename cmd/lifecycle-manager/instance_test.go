@@ -3,10 +3,15 @@ package main
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 )
 
@@ -94,6 +99,58 @@ func TestTheRecordOfDefaultsIsThatOf010(t *testing.T) {
 	}, names, "a setting that is new belongs into addedLater")
 	require.Contains(t, settingsOf(t, "--namespaces=a"), "namespaces", "where it is set, it counts")
 	require.Equal(t, "other", settingsOf(t, "--watcher-routing=direct", "--istio-namespace=other")["istio-namespace"], "with events it counts")
+}
+
+// recordedBy is the record of an instance that runs with these flags.
+func recordedBy(t *testing.T, namespace string, args ...string) *corev1.ConfigMap {
+	t.Helper()
+	own := settingsOf(t, args...)
+	own[agreement.SettingPolicy] = ""
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: agreement.RecordName(own["managed-by"]),
+		Labels: map[string]string{"operator.kyma-project.io/purpose": "instance-settings"},
+	}, Data: own}
+}
+
+func TestACommandTakesFromTheRecordWhatItIsNotGiven(t *testing.T) {
+	running := recordedBy(t, "releases", "--mode=single-cluster", "--oci-registry-host=http://registry.example.com/modules",
+		"--purge-finalizer-timeout=1h", "--restricted-default-modules=keda,istio", "--resync-interval=90s", "--module-state-from=workloads",
+		"--watcher-routing=istio", "--listener-gateway-cidrs=10.0.0.0/16")
+	running.Data["of-a-later-release"] = "x"
+	other := recordedBy(t, "releases", "--managed-by=other", "--resync-interval=7s")
+	reader := fake.NewClientBuilder().WithObjects(running, other).Build()
+	taken := func(args ...string) *flags {
+		t.Helper()
+		f := &flags{}
+		command := newRunCommand()
+		command.ResetFlags()
+		f.groups().AddTo(command)
+		require.NoError(t, command.ParseFlags(args))
+		require.NoError(t, f.read(command.Flags()))
+		_, err := f.takeRecorded(t.Context(), reader)
+		require.NoError(t, err)
+		return f
+	}
+	f := taken()
+	require.Equal(t, desired.ModeSingleCluster, f.settings.Mode)
+	require.Equal(t, "registry.example.com/modules", f.settings.DescriptorRepository)
+	require.Equal(t, []string{"registry.example.com"}, f.plainHTTPHosts, "its scheme is known as well")
+	require.Equal(t, time.Hour, f.settings.Purge.Grace)
+	require.Equal(t, []string{"istio", "keda"}, f.settings.RestrictedModules)
+	require.Equal(t, shared.StateFromWorkloads, f.settings.StateRule)
+	require.Equal(t, desired.RoutingIstio, f.settings.Watching.Routing, "without the flags of its process")
+	require.Equal(t, "releases", recordOf(f).Namespace, "the instance is there")
+
+	f = taken("--mode=control-plane", "--purge-grace-period=2h", "--restricted-default-modules=other", "--oci-registry-host=mirror.example.com")
+	require.Equal(t, desired.ModeControlPlane, f.settings.Mode, "what is given counts")
+	require.Equal(t, 2*time.Hour, f.settings.Purge.Grace, "by its other name")
+	require.Equal(t, []string{"other"}, f.settings.RestrictedModules)
+	require.Equal(t, "mirror.example.com", f.settings.DescriptorRepository)
+	require.Equal(t, 90*time.Second, f.resyncInterval)
+
+	require.Equal(t, 7*time.Second, taken("--managed-by=other").resyncInterval)
+	require.Equal(t, 5*time.Minute, taken("--managed-by=third").resyncInterval, "it has recorded nothing")
+	require.Equal(t, 5*time.Minute, taken("--leader-election-namespace=elsewhere").resyncInterval)
 }
 
 func TestEveryFlagOfAProcessExists(t *testing.T) {

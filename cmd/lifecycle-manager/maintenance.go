@@ -7,8 +7,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 )
 
 const (
@@ -46,6 +48,23 @@ func (m *maintenanceFlags) check() error {
 		return fmt.Errorf("--min-maintenance-window-size must not be negative, got %s", m.minSize)
 	}
 	return nil
+}
+
+// asRecorded is the policy that a command plans with. The record has no more of the instance's than its digest, so a command
+// that was given no policy and finds another one, or none, cannot plan.
+func (m *maintenanceFlags) asRecorded(record *corev1.ConfigMap) (*windows.Source, error) {
+	policies, err := m.source(nil, logr.Discard())
+	if err != nil || record == nil || m.named() {
+		return policies, err
+	}
+	switch record.Data[agreement.SettingPolicy] {
+	case policies.Digest():
+		return policies, nil
+	case "":
+		return windows.New(windows.Options{MinSize: m.minSize})
+	}
+	return nil, fmt.Errorf("--%s is missing: the instance has a maintenance policy, by which upgrades wait, and its record (ConfigMap %s/%s) has only the digest",
+		policyPathFlag, record.Namespace, record.Name)
 }
 
 // source follows the policy file, with a gauge that tells whether it is understood.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,11 +20,13 @@ func newMigrateCommand() *cobra.Command {
 	program := run.planProgram()
 	program.Read = func(set *pflag.FlagSet) error {
 		err := run.read(set)
-		f.kubeconfig, *access = run.kubeconfig, run.access
+		f.kubeconfig = run.kubeconfig
 		return err
 	}
-	program.Connect = func(ctx context.Context, _ string, objects bool) (client.Reader, []string, forecast.Options, error) {
-		return run.connectPlan(ctx, f.context, objects)
+	program.Connect = func(ctx context.Context, says io.Writer, _ string, objects bool) (client.Reader, []string, forecast.Options, error) {
+		live, namespaces, options, err := run.connectPlan(ctx, says, f.context, objects)
+		*access = run.access // also what the instance has recorded
+		return live, namespaces, options, err
 	}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
 		to, err := connection.ControlPlane(f.kubeconfig, f.context)

@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
+	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -26,28 +28,38 @@ func (f *flags) planProgram() forecast.Program {
 }
 
 // connectPlan is forecast.Program.Connect.
-func (f *flags) connectPlan(ctx context.Context, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
+func (f *flags) connectPlan(ctx context.Context, says io.Writer, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
+	options := forecast.Options{Index: worker.Index}
 	live, err := (&controlPlaneFlags{f.kubeconfig, kubeContext}).client(func(c *rest.Config) { c.QPS, c.Burst = f.clientQPS, f.clientBurst })
-	if err == nil {
-		err = f.takeRegistry(ctx, live)
+	if err != nil {
+		return nil, nil, options, err
 	}
-	options := forecast.Options{Settings: f.settings, Index: worker.Index, SameFailures: f.sameFailures}
+	record, err := f.takeRecorded(ctx, live)
+	switch {
+	case apierrors.IsForbidden(err):
+		_, _ = fmt.Fprintf(says, "the settings of the instance are not known, so flags and their defaults count: %s\n", err)
+	case err != nil:
+		return nil, nil, options, err
+	case record == nil:
+		_, _ = fmt.Fprintf(says, "the instance %s has recorded no settings yet, so flags and their defaults count\n", f.settings.WithDefaults().ManagedBy)
+	}
+	if err := f.takeRegistry(ctx, live); err != nil {
+		return nil, nil, options, err
+	}
+	options.Settings, options.SameFailures = f.settings, f.sameFailures
+	policies, err := f.maintenance.asRecorded(record)
 	if err != nil {
 		return nil, nil, options, err
 	}
 	var store *artifacts.Store
-	if options.Planner, store, err = plannerOptions(ctx, f, live); err == nil && objects {
+	if options.Planner, store, err = plannerOptions(ctx, f, policies, live); err == nil && objects {
 		options.Render = apply.Previewer{Artifacts: store, RemoteNamespace: f.settings.WithDefaults().SyncNamespace}.Preview
 	}
 	return live, f.settings.Namespaces, options, err
 }
 
 // plannerOptions are what plans are made with in `run`, without what only those need that write.
-func plannerOptions(ctx context.Context, f *flags, live client.Client) (resolve.Options, *artifacts.Store, error) {
-	policies, err := f.maintenance.source(nil, logr.Discard())
-	if err != nil {
-		return resolve.Options{}, nil, err
-	}
+func plannerOptions(ctx context.Context, f *flags, policies *windows.Source, live client.Client) (resolve.Options, *artifacts.Store, error) {
 	options := resolve.Options{
 		Limits: f.removals, Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 	}

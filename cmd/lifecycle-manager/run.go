@@ -317,9 +317,5 @@ func connectTemporal(ctx context.Context, options temporal.Options, log logr.Log
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(failures.Intercept))
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	connected, err := temporal.DialContext(ctx, options)
-	if err != nil {
-		return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
-	}
-	return connected, nil
+	return connection.Connect(ctx, options)
 }

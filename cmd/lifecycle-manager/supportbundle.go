@@ -39,9 +39,9 @@ func newSupportBundleCommand() *cobra.Command {
 metrics. It has no Secret's content: those of the instance are read only to search everything else for them, and what
 has the form of a credential is taken out as well. See for yourself before you pass it on.
 
-It takes the flags of lifecycle-manager run, or its file, and changes nothing. What cannot be read is missing, and
-manifest.json says why.`,
-		Example: `  lifecycle-manager support-bundle --config lifecycle-manager.yaml -o bundle.tar.gz`,
+It goes by the settings that the instance has recorded in the control plane. A flag of lifecycle-manager run that is given,
+or its file, goes before them. Nothing is changed. What cannot be read is missing, and manifest.json says why.`,
+		Example: `  lifecycle-manager support-bundle -o bundle.tar.gz`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.read(cmd.Flags()); err != nil {
@@ -96,9 +96,8 @@ func ignoreMissing(err error) error {
 }
 
 func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Sources, error) {
-	record := recordOf(f)
 	s := bundle.Sources{
-		Namespaces: accessNamespaces(f), Release: record.Namespace, Settings: record, Metrics: b.metrics, Logs: b.logs,
+		Metrics: b.metrics, Logs: b.logs,
 		Version: thisBuild().String(), Now: time.Now(), Limits: bundle.DefaultLimits(), Environment: os.Environ(),
 	}
 	selected, err := labels.ConvertSelectorToLabelsMap(b.pods)
@@ -111,10 +110,12 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 		return s, err
 	}
 	config.Timeout = connectTimeout
-	checked, err := sourcesOf(f, config)
+	checked, err := sourcesOf(ctx, f, config)
 	if err != nil {
 		return s, err
 	}
+	s.Settings = recordOf(f)
+	s.Namespaces, s.Release = accessNamespaces(f), s.Settings.Namespace
 	s.ControlPlane = checked.ControlPlane
 	s.Check = preflight.NewReport(preflight.Judge(preflight.Collect(ctx, checked)))
 	if s.Core, err = kubernetes.NewForConfig(config); err != nil {

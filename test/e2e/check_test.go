@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,7 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	code, found := check(t, s)
 	require.Zero(t, code)
 	require.Contains(t, found["ok"]["instance"], "nobody's yet")
+	require.Contains(t, found["ok"]["settings"], "recorded no settings yet")
 	require.Contains(t, found["ok"], "rights")
 	require.Contains(t, found["ok"], "CustomResourceDefinitions")
 	require.Contains(t, found["warning"]["Temporal's database"], "SQLite")
@@ -68,6 +70,7 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	s.BecomesReady("good", "fine@1.0.0")
 	code, found = check(t, s, "--oci-registry-host", s.Registry)
 	require.Zero(t, code)
+	require.Contains(t, found["ok"]["settings"], "ConfigMap kcp-system/lifecycle-manager-settings")
 	require.Contains(t, found["ok"]["instance"], "belongs to it")
 	require.Contains(t, found["ok"]["access Secrets"], "1 of 1 lead to a cluster that answers")
 	require.Contains(t, found["ok"]["registry"], "answers")
@@ -91,6 +94,7 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	require.Contains(t, found["ok"], "CustomResourceDefinitions", "that needs no right")
 
 	t.Log("with a cluster that refuses, a registry that is not there, and a Temporal namespace that is missing")
+	s.GiveAccess("refused", bytes.ReplaceAll(s.RemoteAccess(t), []byte(accessToken(t, s)), []byte(harness.Planted)))
 	s.GiveAccess("broken", harness.Kubeconfig(t, "https://"+process.FreeAddress(t), nil, nil))
 	elsewhere := *s
 	elsewhere.Namespace = "nowhere"
@@ -98,8 +102,9 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, found["failed"]["Temporal namespace"], "temporal operator namespace create --namespace nowhere")
 	require.Contains(t, found["failed"], "registry")
-	require.Contains(t, found["ok"]["access Secrets"], "1 of 2 lead to a cluster that answers")
+	require.Contains(t, found["ok"]["access Secrets"], "1 of 3 lead to a cluster that answers")
 	require.Contains(t, found["failed"], "access Secret kcp-system/broken-access")
+	require.Contains(t, found["failed"]["access Secret kcp-system/refused-access"], "renew the Secret")
 
 	t.Log("in an archive, without the token of the broken one")
 	archive := filepath.Join(t.TempDir(), "bundle.tar.gz")

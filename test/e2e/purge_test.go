@@ -50,7 +50,7 @@ func TestAKymaThatAFinalizerBlocksIsPurgedAfterItsGracePeriod(t *testing.T) {
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
 			require.NotNil(c, now.Status.LastOperation)
 			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion)")
-			assert.Contains(c, now.Status.LastOperation.Operation, "it is purged at "+at.UTC().Format(time.RFC3339))
+			assert.Contains(c, now.Status.LastOperation.Operation, "it will be purged at "+at.UTC().Format(time.RFC3339))
 		})
 	})
 	t.Run("it is gone within the grace period and a minute, and nothing of it remains", func(t *testing.T) {

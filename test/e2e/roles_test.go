@@ -25,7 +25,6 @@ import (
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
 	const nobody = "no process of Lifecycle Manager leads in this control plane"
-	forgetRecord(s) // an earlier test on this fleet may have left one
 	statusSays(s, 1, `"instance":"lifecycle-manager","message":"`+nobody+`"`)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Launch()

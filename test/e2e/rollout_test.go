@@ -150,11 +150,12 @@ type foretold struct {
 	}
 }
 
-// plan is what `lifecycle-manager plan` says of catalog entries, with its exit code.
+// plan is what `lifecycle-manager plan` says of catalog entries, with its exit code. What it needs to know of the instance is
+// in the control plane.
 func (s *stagedFleet) plan(entries []byte) (found foretold, code int) {
 	s.T.Helper()
 	cmd := exec.CommandContext(s.T.Context(), testfleet.Binary(s.T, "lifecycle-manager"),
-		"plan", "--kubeconfig", s.ControlPlane.Kubeconfig, "--oci-registry-plain-http", s.Registry, "-o", "json", "-f", "-")
+		"plan", "--kubeconfig", s.ControlPlane.Kubeconfig, "-o", "json", "-f", "-")
 	cmd.Env, cmd.Stdin = s.Variables(), bytes.NewReader(entries)
 	var problems strings.Builder
 	cmd.Stderr = &problems

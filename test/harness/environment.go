@@ -13,8 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -74,6 +77,7 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	s.awaitDefinitions()
 	cluster.InstallDefinitions(t, s.ControlPlane)
 	s.EnsureNamespace(s.ControlPlane, ControlPlaneNamespace)
+	s.forgetSettings()
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
 	s.serveSamples()
 	s.Instance = s.NewInstance(flags...)
@@ -83,6 +87,16 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	t.Cleanup(s.Instance.Stop)
 	t.Cleanup(s.DeleteEverything)
 	return s
+}
+
+// forgetSettings deletes what instances of earlier tests have recorded, which commands would go by.
+func (s *Environment) forgetSettings() {
+	s.T.Helper()
+	var records corev1.ConfigMapList
+	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &records, client.MatchingLabels{shared.LabelPurpose: "instance-settings"}))
+	for i := range records.Items {
+		require.NoError(s.T, client.IgnoreNotFound(s.ControlPlane.Delete(s.T.Context(), &records.Items[i])))
+	}
 }
 
 // At is the environment with another of its remote clusters, counted from 0, in place of the first.

@@ -87,6 +87,11 @@ func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *te
 	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo"`, theKyma, theManifest)
 	isFound(t, server, namespace, `ExecutionStatus="Running" AND ModuleName="keda" AND ModuleVersion="1.0.0"`, theManifest)
 	isFound(t, server, namespace, `ModuleState="Error"`)
+	_, err := server.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: kick.SweepWorkflowID(0), TaskQueue: kick.SweepQueue}, kick.SweepWorkflow)
+	require.NoError(t, err)
+	isFound(t, server, namespace, `WorkflowType="SweepWorkflow"`, kick.SweepWorkflowID(0))
+	const ours = `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "RolloutWorkflow")` // docs/operating.md
+	isFound(t, server, namespace, ours, theKyma, theManifest)
 
 	startWorkers(t, server, failing())
 	isFound(t, server, namespace, `KymaName="demo" AND ModuleName="keda" AND ModuleState="Error"`, theManifest)

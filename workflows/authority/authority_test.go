@@ -98,6 +98,7 @@ func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
 	require.Equal(t, result.Authorities, next.View.Authorities)
 	require.False(t, next.Next.IsZero(), "the next run does not rotate before it is time to")
 	details := next.View.Markdown()
+	require.Contains(t, details, " for the next check at "+next.Next.UTC().Format(time.RFC3339))
 	require.Contains(t, details, "| 0123456789ab | present |")
 	require.Contains(t, details, "**Late**: 3 agents / still")
 	require.Contains(t, details, "- made authority 0123456789ab")

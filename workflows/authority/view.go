@@ -7,6 +7,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 // View is what the workflow shows: it answers the status query, and becomes the current details.
@@ -45,10 +46,15 @@ func (v *View) take(result certificates.RotateResult) {
 	v.Done = v.Done[max(0, len(v.Done)-maxDone):]
 }
 
-// Markdown is the view as a short text: what is late, a table of authorities, what was done.
+// Markdown is the view as a short text: what it does or waits for, what is late, a table of authorities, what was done.
 func (v View) Markdown() string {
 	var b strings.Builder
 	b.WriteString("Authorities of the certificates of agents and listener\n\n")
+	waitingFor := ""
+	if v.Doing == doingWait {
+		waitingFor = "the next check at " + v.Next.UTC().Format(time.RFC3339)
+	}
+	b.WriteString(view.Now(v.Doing, waitingFor, v.Since))
 	if !v.LastFault.IsZero() {
 		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
 	}

@@ -92,6 +92,7 @@ func (r *run) sleep(ctx workflow.Context) error {
 	}
 	r.view.Do("waiting", now)
 	r.view.WaitingFor = waitsFor
+	workflow.SetCurrentDetails(ctx, r.view.Markdown())
 	return attempts.For(ctx, r.logic, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
 		r.mail.Drain()
 		next, waits := r.wake()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
@@ -78,7 +77,7 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 			refusal.Reason = versions.ReasonSignature
 		case !errors.Is(err, versions.ErrDescriptor):
 			// What is wrong with what the registry has is no matter of access to it: what to do is said by its own reason.
-			refusal.Reason, refusal.Hint = versions.ReasonDescriptorMissing, hint.For(fault.Of(err).Reason)
+			refusal.Reason, refusal.Hint = versions.ReasonDescriptorMissing, hint.Of(err)
 			if refusal.Transient = versions.IsRetryable(err); !refusal.Transient {
 				refusal.Elsewhere = "the component version in the registry"
 			}

@@ -61,8 +61,8 @@ func IsOfLeader(record *corev1.ConfigMap, lease *coordinationv1.Lease, now time.
 		return false
 	}
 	// Both times are of the leader's clock.
-	confirmed, err := time.Parse(time.RFC3339Nano, record.Annotations[shared.AnnotationSettingsConfirmed])
-	return err == nil && !confirmed.Before(acquired.Time)
+	at := confirmed(record)
+	return !at.IsZero() && !at.Before(acquired.Time)
 }
 
 // Records returns the records of all instances that the caller may read. Unread is not nil if there may be others: it says
@@ -79,4 +79,47 @@ func Records(ctx context.Context, reader client.Reader) (records []corev1.Config
 		return nil, unread, fmt.Errorf("list the records of Lifecycle Manager's instances: %w", err)
 	}
 	return list.Items, unread, nil
+}
+
+// Find returns the record of an instance, nil if there is none. Without a namespace, it is that of any namespace in which the
+// caller may read, and of several, as after a move, the one that was confirmed last.
+func Find(ctx context.Context, reader client.Reader, namespace, managedBy string) (*corev1.ConfigMap, error) {
+	if namespace != "" {
+		return readRecord(ctx, reader, client.ObjectKey{Namespace: namespace, Name: RecordName(managedBy)})
+	}
+	records, unread, err := Records(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	var newest *corev1.ConfigMap
+	for i := range records {
+		if records[i].Name == RecordName(managedBy) && (newest == nil || confirmed(newest).Before(confirmed(&records[i]))) {
+			newest = &records[i]
+		}
+	}
+	if newest == nil && unread != nil {
+		return readRecord(ctx, reader, client.ObjectKey{Namespace: shared.NamespaceControlPlane, Name: RecordName(managedBy)})
+	}
+	return newest, nil
+}
+
+func readRecord(ctx context.Context, reader client.Reader, key client.ObjectKey) (*corev1.ConfigMap, error) {
+	record := &corev1.ConfigMap{}
+	err := reader.Get(ctx, key, record)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of the instance in ConfigMap %s: %w", key, err)
+	}
+	return record, nil
+}
+
+// confirmed is when a leader said that a record has its settings; zero for those of earlier releases.
+func confirmed(record *corev1.ConfigMap) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, record.Annotations[shared.AnnotationSettingsConfirmed])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

@@ -46,9 +46,18 @@ func Dial(ctx context.Context) (temporal.Client, string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	connected, err := Connect(ctx, options)
+	return connected, options.Namespace, err
+}
+
+// Connect connects with options of the environment.
+func Connect(ctx context.Context, options temporal.Options) (temporal.Client, error) {
 	connected, err := temporal.DialContext(ctx, options)
-	if err != nil {
-		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+	if err == nil {
+		return connected, nil
 	}
-	return connected, options.Namespace, nil
+	if !IsGiven() {
+		return nil, fmt.Errorf("connect to Temporal at %s, because the environment does not say where it is (TEMPORAL_ADDRESS): %w", options.HostPort, err)
+	}
+	return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 }

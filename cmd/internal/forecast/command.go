@@ -35,7 +35,8 @@ type Program struct {
 	// Connect connects to the control plane of a context of the kubeconfig. Of the Options, it fills in all but Present and
 	// Applied.
 	// With objects, Render is filled in too.
-	Connect func(ctx context.Context, kubeContext string, objects bool) (live client.Reader, namespaces []string, o Options, err error)
+	// What the caller should know goes to says.
+	Connect func(ctx context.Context, says io.Writer, kubeContext string, objects bool) (live client.Reader, namespaces []string, o Options, err error)
 }
 
 // Outputs of the command.
@@ -61,14 +62,17 @@ func NewCommand(program Program) *cobra.Command {
 		Short: "Say what would change for the fleet if files were applied",
 		Long: `Say what would change for the fleet if files with ModuleReleaseMetas, ModuleTemplates, RolloutPolicies or Kymas were applied.
 
-It takes the flags of lifecycle-manager run, or its file, reads all Kymas, Manifests and the catalog once, and plans for
-each Kyma by the functions that plan for real, without and with the files. Nothing is changed. Of a version under a
+It reads all Kymas, Manifests and the catalog once, and plans for each Kyma by the functions that plan for real, without and
+with the files. Nothing is changed. It plans with the settings of the instance, which its leader records in the control plane,
+and needs no flags for them; a flag of lifecycle-manager run that is given, or a file of it, goes before the record. Files of
+the pods are not in the record: give --maintenance-policy-path if the instance has a maintenance policy, and
+--oci-registry-ca-file if its registry needs one. Of a version under a
 RolloutPolicy it says through which stages it would go. With --objects it says by which objects and fields the versions of
 a module differ, once for all Kymas, and which changes of CustomResourceDefinitions could lose data.
 
 It exits with 0 where nothing would change, with 2 where something would, and with 1 where that cannot be said, also
 because of wrong usage.`,
-		Example: `  lifecycle-manager plan --config lifecycle-manager.yaml -f release-meta.yaml
+		Example: `  lifecycle-manager plan -f release-meta.yaml
   lifecycle-manager plan -f catalog/ -o json
   lifecycle-manager plan -f release-meta.yaml --objects`,
 		Args: cobra.NoArgs,
@@ -76,7 +80,7 @@ because of wrong usage.`,
 			if err := c.check(cmd.Flags()); err != nil {
 				return fmt.Errorf("%w: %w", c.ErrUsage, err)
 			}
-			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	own := flaggroups.Groups{}
@@ -103,14 +107,14 @@ func (c *command) check(set *pflag.FlagSet) error {
 	return nil
 }
 
-func (c *command) run(ctx context.Context, in io.Reader, out io.Writer) error {
+func (c *command) run(ctx context.Context, in io.Reader, out, says io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	applied, err := c.readFiles(in)
 	if err != nil {
 		return err
 	}
-	live, namespaces, o, err := c.Connect(ctx, c.kubeContext, c.objects)
+	live, namespaces, o, err := c.Connect(ctx, says, c.kubeContext, c.objects)
 	if err != nil {
 		return err
 	}

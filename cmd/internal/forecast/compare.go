@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
@@ -37,9 +38,9 @@ const (
 
 // verdict is what a plan leads to for one module.
 type verdict struct {
-	Version, Reason, Message string
-	kind                     Kind // Removed, Refused, Waits, Deferred, Guarded, or empty where it is as the version says
-	spec                     string
+	Version, Reason, Message, Hint string
+	kind                           Kind // Removed, Refused, Waits, Deferred, Guarded, or empty where it is as the version says
+	spec                           string
 	// manifest is the one that the plan leads to, or the present one; wanted is its version once nothing is waited for.
 	manifest *v1beta2.Manifest
 	wanted   string
@@ -51,9 +52,11 @@ type Change struct {
 	Kind            Kind
 	From, To        string
 	Reason, Message string
-	place           Placed
-	before, after   *v1beta2.Manifest
-	wanted          string
+	// Hint is what can be done about Message.
+	Hint          string
+	place         Placed
+	before, after *v1beta2.Manifest
+	wanted        string
 }
 
 // Side plans for Kymas with one state of the catalog.
@@ -109,9 +112,9 @@ func verdictOf(plan *planning.ModulePlan) verdict {
 	case plan.Guarded != nil:
 		v.kind, v.Message = Guarded, plan.Guarded.Message()
 	case plan.Action == planning.ActionRemove:
-		v.kind, v.Reason, v.Message = Removed, plan.Refusal.Reason, plan.Refusal.Message
+		v.kind, v.Reason, v.Message, v.Hint = Removed, plan.Refusal.Reason, plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)
 	case plan.Refusal != nil:
-		v.kind, v.Reason, v.Message = Refused, plan.Refusal.Reason, plan.Refusal.Message
+		v.kind, v.Reason, v.Message, v.Hint = Refused, plan.Refusal.Reason, plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)
 	case plan.Deferred != nil:
 		v.kind, v.Message = Deferred, plan.Deferred.Message
 	case plan.Window != nil:
@@ -150,7 +153,7 @@ func Compare(ctx context.Context, before, after Side, present, applied *v1beta2.
 		if kind := kindOfChange(now[module], then[module]); kind != "" {
 			changes = append(changes, Change{
 				Kyma: desired.NameOf(applied), Module: module, Kind: kind, From: now[module].Version, To: to(then[module]),
-				Reason: then[module].Reason, Message: then[module].Message,
+				Reason: then[module].Reason, Message: then[module].Message, Hint: then[module].Hint,
 				before: now[module].manifest, after: then[module].manifest, wanted: then[module].wanted,
 			})
 		}
@@ -195,7 +198,9 @@ type Group struct {
 	Reason string `json:"reason,omitempty"`
 	// Message is that of the first Kyma.
 	Message string `json:"message,omitempty"`
-	Kymas   int    `json:"kymas"`
+	// Hint is what can be done about Message.
+	Hint  string `json:"hint,omitempty"`
+	Kymas int    `json:"kymas"`
 	// Names are those of the first Kymas.
 	Names []string `json:"names"`
 	// Stages are those that a rollout would take the version through.
@@ -217,7 +222,7 @@ func Grouped(changes []Change) []Group {
 		k := key{c.Module, c.Kind, c.From, c.To, c.Reason}
 		g := groups[k]
 		if g == nil {
-			g = &Group{Module: c.Module, Kind: c.Kind, From: c.From, To: c.To, Reason: c.Reason, Message: c.Message}
+			g = &Group{Module: c.Module, Kind: c.Kind, From: c.From, To: c.To, Reason: c.Reason, Message: c.Message, Hint: c.Hint}
 			groups[k] = g
 		}
 		g.Kymas++

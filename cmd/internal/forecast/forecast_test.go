@@ -113,6 +113,8 @@ func TestAVersionThatDoesNotExistIsRefused(t *testing.T) {
 	require.Equal(t, Refused, found.Groups[0].Kind)
 	require.Equal(t, "ModuleTemplateNotFound", found.Groups[0].Reason)
 	require.Equal(t, "1.0.0", found.Groups[0].To, "what is installed stays")
+	require.Equal(t, "no ModuleTemplate found for module keda in version 2.0.0: publish ModuleTemplate keda-2.0.0", found.Groups[0].Hint)
+	require.Contains(t, text(t, found), ": publish ModuleTemplate keda-2.0.0)\n")
 }
 
 func TestADowngradeIsRefused(t *testing.T) {

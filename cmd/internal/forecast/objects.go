@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/objectdiff"
 )
@@ -90,7 +91,7 @@ func (m *moduleChanges) compare(ctx context.Context) []ModuleObjects {
 		of := ModuleObjects{Module: key.module, From: key.from, To: key.to}
 		changes, err := m.compareOne(ctx, m.found[key])
 		if err != nil {
-			of.Problem = err.Error()
+			of.Problem = hint.With(err.Error(), hint.Of(err))
 		}
 		of.Changes = changes
 		all = append(all, of)

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/objectdiff"
@@ -32,7 +32,7 @@ func (w *world) rendering() *[]string {
 	w.options.Render = func(_ context.Context, m *v1beta2.Manifest) ([]*unstructured.Unstructured, error) {
 		*rendered = append(*rendered, m.Spec.Version)
 		if m.Spec.Version == "2.0.0" {
-			return nil, errors.New("the registry does not answer")
+			return nil, fault.New(fault.Transient, "RegistryUnavailable", "the registry does not answer").WithHint("start it")
 		}
 		return []*unstructured.Unstructured{deployment(m.Spec.Version)}, nil
 	}
@@ -82,7 +82,7 @@ func TestAVersionThatCannotBeRenderedIsAProblemAndNoFailure(t *testing.T) {
 	w := newWorld(t, 2)
 	w.rendering()
 	found := w.forecast(desiredtest.Template("keda", "2.0.0"), desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
-	require.Equal(t, []ModuleObjects{{Module: "keda", From: "1.0.0", To: "2.0.0", Problem: "version 2.0.0: the registry does not answer"}}, found.Objects)
+	require.Equal(t, []ModuleObjects{{Module: "keda", From: "1.0.0", To: "2.0.0", Problem: "version 2.0.0: the registry does not answer (start it)"}}, found.Objects)
 	require.Contains(t, text(t, found), "keda 1.0.0 -> 2.0.0: the objects could not be compared: version 2.0.0: the registry does not answer")
 	require.Equal(t, 2, found.Changed)
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 )
 
 // IsEmpty tells whether nothing would change.
@@ -44,7 +45,7 @@ func (f Forecast) WriteText(to io.Writer) error {
 	notes := ""
 	for _, g := range f.Groups {
 		if g.Message != "" {
-			notes += fmt.Sprintf("\n%s, %s: %s", g.Module, g.Kind, g.Message)
+			notes += fmt.Sprintf("\n%s, %s: %s", g.Module, g.Kind, hint.With(g.Message, g.Hint))
 		}
 		if len(g.Stages) > 0 {
 			notes += fmt.Sprintf("\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), advance.DescribeStages(g.Stages))

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -30,8 +31,8 @@ type catalog struct {
 }
 
 // readCatalog reads the fleet and the catalog as an instance with the flags of the program would.
-func readCatalog(ctx context.Context, program forecast.Program) (*catalog, error) {
-	live, namespaces, o, err := program.Connect(ctx, "", true)
+func readCatalog(ctx context.Context, says io.Writer, program forecast.Program) (*catalog, error) {
+	live, namespaces, o, err := program.Connect(ctx, says, "", true)
 	if err != nil {
 		return nil, err
 	}

@@ -1,18 +1,23 @@
 package migration
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 )
 
 // Connect says where the control plane is, by the flags that were given, and what a client for it must know.
@@ -48,8 +53,9 @@ func newPlanCommand(f *flags, connect Connect, program forecast.Program, inherit
 		Short: "Show what taking over would change, for each Kyma; writes nothing",
 		Long: `Show what taking over would change, for each Kyma; writes nothing.
 
-It takes the flags of lifecycle-manager run, or its file, because what changes depends on them: give it what the instance
-will have. It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read
+What changes depends on the settings of the instance. Before its first start, give this command the flags of
+lifecycle-manager run, or its file, that the instance will have. Later, what is not given is what the leader has recorded in
+the control plane. It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read
 completely: that Kyma would be left as it is until it can. It plans for each Kyma as the instance will, and says which
 modules get another version, which wait for a maintenance window, and which become an Error, with the reason. It also says
 which modules change their state, for each value of --module-state-from.`,
@@ -59,12 +65,12 @@ which modules change their state, for each value of --module-state-from.`,
 			if err := program.Read(cmd.Flags()); err != nil {
 				return fmt.Errorf("%w: %w", program.ErrUsage, err)
 			}
-			of, err := readCatalog(cmd.Context(), program)
+			of, err := readCatalog(cmd.Context(), cmd.ErrOrStderr(), program)
 			if err != nil {
 				return err
 			}
 			f.accessSecretNamespace, f.syncNamespace = of.settings.AccessSecretNamespace, of.settings.SyncNamespace
-			m, err := newMigration(f, connect)
+			m, err := newMigration(cmd.Context(), f, connect)
 			if err != nil {
 				return err
 			}
@@ -83,9 +89,38 @@ which modules change their state, for each value of --module-state-from.`,
 
 // registerReading adds the flags that reading remote clusters needs.
 func (f *flags) registerReading(set *pflag.FlagSet) {
-	set.StringVar(&f.accessSecretNamespace, "access-secret-namespace", "", "as of lifecycle-manager run")
+	set.StringVar(&f.accessSecretNamespace, flagAccessNamespace, "", "as of lifecycle-manager run; default: as the instance has recorded it")
 	f.access.Register(set)
-	set.StringVar(&f.syncNamespace, "sync-namespace", shared.NamespaceRemote, "as of lifecycle-manager run")
+	set.StringVar(&f.syncNamespace, flagSyncNamespace, shared.NamespaceRemote, "as of lifecycle-manager run; default: as the instance has recorded it")
+	f.reading = set
+}
+
+// takeRecorded takes from the record of the instance what reading remote clusters needs and was not given.
+func (f *flags) takeRecorded(ctx context.Context, controlPlane client.Reader) error {
+	if f.reading == nil {
+		return nil
+	}
+	record, err := agreement.Find(ctx, controlPlane, "", "")
+	if err != nil || record == nil {
+		return ignoreForbidden(err)
+	}
+	recorded := map[string]string{}
+	for _, name := range []string{flagAccessNamespace, flagSyncNamespace, flagAccessAllow} {
+		if value, is := record.Data[name]; is {
+			recorded[name] = value
+		}
+	}
+	if err := settings.Take(f.reading, recorded); err != nil {
+		return err
+	}
+	return f.access.Check()
+}
+
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
 }
 
 func newHoldCommand(f *flags, connect Connect) *cobra.Command {
@@ -105,7 +140,7 @@ read the remote clusters.`,
 			if err := f.access.Check(); err != nil {
 				return err
 			}
-			m, err := newMigration(f, connect)
+			m, err := newMigration(cmd.Context(), f, connect)
 			if err != nil {
 				return err
 			}
@@ -129,7 +164,7 @@ rest. A Kyma that somebody else labelled so is left alone, and said to be. It re
 would work on the same Kymas.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			m, err := newMigration(f, connect)
+			m, err := newMigration(cmd.Context(), f, connect)
 			if err != nil {
 				return err
 			}

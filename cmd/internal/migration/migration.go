@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,16 @@ type flags struct {
 	all       bool
 	timeout   time.Duration
 	access    Access
+	// reading has the flags that reading remote clusters needs, for commands that have no others of lifecycle-manager run.
+	reading *pflag.FlagSet
 }
+
+// Flags of lifecycle-manager run that reading remote clusters needs.
+const (
+	flagAccessNamespace = "access-secret-namespace"
+	flagSyncNamespace   = "sync-namespace"
+	flagAccessAllow     = "access-secret-allow"
+)
 
 // pollEvery is how often Kymas are read that are waited for.
 const pollEvery = 500 * time.Millisecond
@@ -41,7 +51,7 @@ type migration struct {
 	templates *v1beta2.ModuleTemplateList
 }
 
-func newMigration(f *flags, connect Connect) (*migration, error) {
+func newMigration(ctx context.Context, f *flags, connect Connect) (*migration, error) {
 	config, scheme, err := connect()
 	if err != nil {
 		return nil, err
@@ -49,6 +59,9 @@ func newMigration(f *flags, connect Connect) (*migration, error) {
 	controlPlane, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
+	}
+	if err := f.takeRecorded(ctx, controlPlane); err != nil {
+		return nil, err
 	}
 	access, err := clusters.New(clusters.Options{
 		ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.accessSecretNamespace, Allow: f.access.Allowed(),

@@ -134,8 +134,5 @@ func prospectOfNew(plan *planning.ModulePlan) *prospect {
 
 // shown is what the Kyma will say about a module that does not get what it asks for.
 func shown(r *versions.Refusal) string {
-	if help := hint.Or(r.Hint, r.Reason); help != "" {
-		return r.Message + " (" + help + ")"
-	}
-	return r.Message
+	return hint.With(r.Message, hint.Or(r.Hint, r.Reason))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +96,30 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")
 	require.NoError(t, m.adopt(t.Context(), &said, []string{"free"}, 0))
 	require.False(t, isHeld())
+}
+
+func TestHoldReachesRemoteClustersAsTheInstanceDoes(t *testing.T) {
+	t.Parallel()
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "releases", Name: "lifecycle-manager-settings", Labels: map[string]string{shared.LabelPurpose: agreement.Purpose}},
+		Data:       map[string]string{"sync-namespace": "other", "access-secret-namespace": "secrets", "access-secret-allow": "http,files", flagStateRule: "workloads"},
+	}
+	c := fake.NewClientBuilder().WithObjects(record).Build()
+	var allowed []string
+	taken := func(args ...string) *flags {
+		f := &flags{access: Access{Register: func(set *pflag.FlagSet) { set.StringSliceVar(&allowed, flagAccessAllow, nil, "") }, Check: func() error { return nil }}}
+		hold := newHoldCommand(f, nil)
+		require.NoError(t, hold.ParseFlags(args))
+		require.NoError(t, f.takeRecorded(t.Context(), c))
+		return f
+	}
+	f := taken("--sync-namespace", "given")
+	require.Equal(t, "given", f.syncNamespace)
+	require.Equal(t, "secrets", f.accessSecretNamespace)
+	require.Equal(t, []string{"http", "files"}, allowed)
+	require.Empty(t, f.stateRule, "hold does not guess it")
+	require.NoError(t, c.Delete(t.Context(), record))
+	require.Equal(t, shared.NamespaceRemote, taken().syncNamespace, "nobody has led yet")
 }
 
 func TestThePlanKnowsTheStateChecksOfTemplates(t *testing.T) {

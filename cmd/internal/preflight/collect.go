@@ -34,6 +34,9 @@ const (
 
 // Sources are what a check asks.
 type Sources struct {
+	// Settings says whether the settings were read that the instance has recorded.
+	Settings SettingsFacts
+
 	ControlPlane client.Client
 	Discovery    discovery.DiscoveryInterface
 	// ServerTime is the time of the API server's last answer, zero where it said none; Now is this machine's.
@@ -70,7 +73,7 @@ type TemporalServer interface {
 
 // Collect reads all facts, each within its time and all within that of ctx. What cannot be read is a fact as well.
 func Collect(ctx context.Context, s Sources) Facts {
-	facts := Facts{Now: s.Now()}
+	facts := Facts{Now: s.Now(), Settings: s.Settings}
 	version, err := s.Discovery.ServerVersion()
 	if err != nil {
 		facts.APIServerErr = fmt.Errorf("ask the API server for its version: %w", err)
@@ -216,5 +219,5 @@ func (s Sources) reach(ctx context.Context, namespace, kyma string) (clusters.Va
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s: %w", answerWithin, err)
 	}
-	return cluster.Validity, err
+	return cluster.Validity, clusters.Classify(err)
 }

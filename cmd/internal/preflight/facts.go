@@ -19,6 +19,8 @@ type Facts struct {
 	Skew      time.Duration
 	SkewKnown bool
 
+	Settings SettingsFacts
+
 	Rights []ReviewedRight
 
 	// Kinds are those of others that are needed.
@@ -36,6 +38,14 @@ type Facts struct {
 	Now       time.Time
 	Access    []AccessFacts
 	AccessErr error
+}
+
+// SettingsFacts say what the other facts are about.
+type SettingsFacts struct {
+	// Record is the namespace and name of the record that has the settings; empty if the flags alone count.
+	Record string
+	// Err is why the record could not be read, or not be used.
+	Err error
 }
 
 // ReviewedRight is a right that is needed, and whether the account has it.

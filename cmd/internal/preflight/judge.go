@@ -1,14 +1,17 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
@@ -29,7 +32,7 @@ const (
 func Judge(facts Facts) []Finding {
 	findings := []Finding{judgeAPIServer(facts)}
 	if facts.APIServerErr == nil {
-		findings = append(findings, judgeSkew(facts))
+		findings = append(findings, judgeSkew(facts), judgeSettings(facts.Settings))
 		findings = append(findings, judgeRights(facts.Rights)...)
 		findings = append(findings, judgeDefinitions(facts.Published, facts.PublishedErr)...)
 		findings = append(findings, judgeKinds(facts.Kinds)...)
@@ -60,6 +63,19 @@ func judgeVersion(subject, text, least string) Finding {
 		return bad(subject, "upgrade it to "+least+" or later", "version %s is older than %s", text, least)
 	}
 	return good(subject, "version %s", text)
+}
+
+func judgeSettings(s SettingsFacts) Finding {
+	const subject = "settings"
+	switch {
+	case apierrors.IsForbidden(s.Err):
+		return doubtful(subject, "ask as an account that may read it, or give the flags that the pods have", "flags and their defaults count: %s", s.Err)
+	case s.Err != nil:
+		return bad(subject, "give the flag that the message names", "%s", s.Err)
+	case s.Record == "":
+		return good(subject, "flags and their defaults count, since the instance has recorded no settings yet")
+	}
+	return good(subject, "those in ConfigMap %s, but for flags that are given", s.Record)
 }
 
 func judgeSkew(facts Facts) Finding {
@@ -211,7 +227,7 @@ func judgeRegistry(r *RegistryFacts) Finding {
 	case r.Refused:
 		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses what is asked %s: %s", r.Host, with, r.Err)
 	case r.Err != nil:
-		return bad(subject, "check --oci-registry-host, --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here", "%s: %s", r.Host, r.Err)
+		return bad(subject, cmp.Or(artifacts.HintOf(r.Err), "check --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here"), "%s: %s", r.Host, r.Err)
 	}
 	return good(subject, "%s answers, asked %s", r.Host, with)
 }
@@ -229,7 +245,7 @@ func judgeAccess(access []AccessFacts, unread error) []Finding {
 		}
 		failed++
 		if failed <= mostOfAKind {
-			findings = append(findings, bad("access Secret "+each.Secret, hintOf(each.Err), "%s", fault.Shorten(each.Err.Error(), fault.MaxMessage)))
+			findings = append(findings, bad("access Secret "+each.Secret, hint.Of(each.Err), "%s", fault.Shorten(each.Err.Error(), fault.MaxMessage)))
 		}
 	}
 	if failed > mostOfAKind {
@@ -259,10 +275,4 @@ func judgeExpiry(access []AccessFacts, now time.Time) []Finding {
 		findings = append(findings, doubtful("access Secrets", "", "and %d more expire soon", expiring-mostOfAKind))
 	}
 	return findings
-}
-
-// hintOf is what can be done about a fault.
-func hintOf(err error) string {
-	of := fault.Of(err)
-	return hint.Or(of.Hint, of.Reason)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kinds "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -39,7 +42,7 @@ func TestNothingIsWrongWhereAllIsThere(t *testing.T) {
 	report := NewReport(Judge(healthy(t)))
 	require.True(t, report.OK)
 	require.Zero(t, report.Count(Warning))
-	require.Equal(t, 11, report.Count(OK))
+	require.Equal(t, 12, report.Count(OK))
 }
 
 func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
@@ -54,6 +57,32 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		"an old API server": {
 			func(f *Facts) { f.APIServer = "v1.28.9-gke.100" },
 			Finding{"API server", Failed, "version v1.28.9-gke.100 is older than 1.29", "upgrade it to 1.29 or later"},
+		},
+		"settings that this account may not read": {
+			func(f *Facts) {
+				f.Settings.Err = apierrors.NewForbidden(kinds.GroupResource{Resource: "configmaps"}, "lifecycle-manager-settings", nil)
+			},
+			Finding{
+				"settings", Warning, `flags and their defaults count: configmaps "lifecycle-manager-settings" is forbidden: <nil>`,
+				"ask as an account that may read it, or give the flags that the pods have",
+			},
+		},
+		"recorded settings": {
+			func(f *Facts) { f.Settings.Record = "kcp-system/lifecycle-manager-settings" },
+			Finding{"settings", OK, "those in ConfigMap kcp-system/lifecycle-manager-settings, but for flags that are given", ""},
+		},
+		"a registry without TLS": {
+			func(f *Facts) {
+				*f.Registry = RegistryFacts{Host: "registry.example.com", Err: &url.Error{Op: "Get", URL: "https://registry.example.com/v2/", Err: http.ErrSchemeMismatch}}
+			},
+			Finding{
+				"registry", Failed, `registry.example.com: Get "https://registry.example.com/v2/": http: server gave HTTP response to HTTPS client`,
+				"the registry has no TLS: name its host in --oci-registry-plain-http, or write http:// before it in --oci-registry-host",
+			},
+		},
+		"an error about a cluster that nobody has classified": {
+			func(f *Facts) { f.Access[0].Err = errors.New("who knows") },
+			Finding{"access Secret kcp-system/a", Failed, "who knows", ""},
 		},
 		"clocks apart": {
 			func(f *Facts) { f.Skew = -11 * time.Second },

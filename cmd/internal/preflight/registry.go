@@ -53,7 +53,7 @@ func askRegistry(ctx context.Context, host string, options artifacts.Options) er
 	defer plain.CloseIdleConnections()
 	plain.TLSClientConfig = &tls.Config{RootCAs: options.RootCAs, MinVersion: tls.VersionTLS12}
 	// A token is fetched here; a password is sent with the request only.
-	authorized, err := transport.NewWithContext(ctx, registry, credentials, plain, nil)
+	authorized, err := transport.NewWithContext(ctx, registry, credentials, artifacts.TLSOnly(plain, options.PlainHTTPHosts), nil)
 	if err != nil {
 		return err
 	}

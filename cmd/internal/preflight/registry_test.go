@@ -39,6 +39,10 @@ func TestARegistryIsAskedWithTheCredentials(t *testing.T) {
 	options.Keychain = nil
 	require.True(t, AskRegistry(t.Context(), host, options, "").Refused)
 
+	options.PlainHTTPHosts = nil
+	require.Contains(t, artifacts.HintOf(AskRegistry(t.Context(), host, options, "").Err), "--oci-registry-plain-http", "as layers would be asked for")
+	options.PlainHTTPHosts = []string{host}
+
 	server.Close()
 	gone := AskRegistry(t.Context(), host, options, "")
 	require.False(t, gone.Refused)

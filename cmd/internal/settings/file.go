@@ -48,7 +48,32 @@ func read(set *pflag.FlagSet, content []byte) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for name, values := range onCommandLine {
+	return restore(set, onCommandLine)
+}
+
+// Take sets flags to what the leader of an instance has recorded of them, each as one text. Flags that were given stay as they
+// are, on the command line or in the file. A setting that this program does not know is of another release, and left out.
+func Take(set *pflag.FlagSet, recorded map[string]string) error {
+	given := changed(set)
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		flag := set.Lookup(name)
+		if flag == nil || flag.Changed || IsIgnored(flag) {
+			continue
+		}
+		values := []string{recorded[name]}
+		if _, is := flag.Value.(pflag.SliceValue); is {
+			values = strings.FieldsFunc(recorded[name], func(r rune) bool { return r == ',' })
+		}
+		if err := assign(set, flag, values); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	return restore(set, given)
+}
+
+// restore sets flags again that were given, since another name of one may have been set in between.
+func restore(set *pflag.FlagSet, given map[string][]string) error {
+	for name, values := range given {
 		if err := assign(set, set.Lookup(name), values); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}

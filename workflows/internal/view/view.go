@@ -43,12 +43,13 @@ func (v *View) Do(what string, now time.Time) {
 	v.WaitingFor = ""
 }
 
-// Markdown is the view as a short Markdown text: the state, what is being waited for, a table of modules.
+// Markdown is the view as a short Markdown text: what the run does or waits for, the state, a table of modules.
 func (v View) Markdown() string {
 	var b strings.Builder
 	if v.Of != "" {
 		fmt.Fprintf(&b, "%s\n\n", v.Of)
 	}
+	b.WriteString(Now(v.Doing, v.WaitingFor, v.Since))
 	if v.State != "" {
 		fmt.Fprintf(&b, "**%s**", v.State)
 		if v.Message != "" {
@@ -69,6 +70,18 @@ func (v View) Markdown() string {
 		fmt.Fprintf(&b, "\n%s\n", v.Forced)
 	}
 	return b.String()
+}
+
+// Now is the part of the details that says what a run does, or waits for. In Temporal's web interface both are Running.
+func Now(doing, waitingFor string, since time.Time) string {
+	from := since.UTC().Format(time.RFC3339)
+	switch {
+	case waitingFor != "":
+		return fmt.Sprintf("Waits since %s for %s. Temporal shows a workflow that waits as Running.\n\n", from, oneLine(waitingFor))
+	case doing != "":
+		return fmt.Sprintf("Since %s: %s\n\n", from, oneLine(doing))
+	}
+	return ""
 }
 
 // maxLine keeps the details short: the status has the whole text.

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,4 +27,10 @@ func TestTheDetailsAreAShortTable(t *testing.T) {
 	require.Contains(t, text, "| a | 1.0.0 | Ready |  |\n")
 	require.Contains(t, text, "one / two long")
 	require.Less(t, len(text), 2*maxLine)
+
+	since := time.Date(2026, 11, 22, 12, 3, 4, 0, time.UTC)
+	view.Do("installing: Manifest changed", since)
+	require.Regexp(t, `^Since 2026-11-22T12:03:04Z: installing: Manifest changed\n\n\*\*Processing`, view.Markdown())
+	view.WaitingFor = "a change"
+	require.Regexp(t, `^Waits since 2026-11-22T12:03:04Z for a change\. `, view.Markdown())
 }

@@ -120,8 +120,8 @@ metadata: {name: extra, namespace: ID-remote}
 			}
 			s.as(other, func() {
 				require.Empty(t, s.read().Status.Corrections)
-				drifted, _ := s.probe()
-				require.False(t, drifted, "what was handed over is as the remaining one applies it")
+				drifted, _ := s.differs()
+				require.Empty(t, drifted, "what was handed over is as the remaining one applies it")
 				hashes := map[string]string{}
 				for _, e := range s.read().Status.Inventory {
 					hashes[e.ID] = e.Hash

@@ -112,10 +112,10 @@ func (a *Activities) recordIntendedCR(ctx context.Context, m *v1beta2.Manifest, 
 func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	described := objects.Describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())
-	live, err := client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
+	live, err := objects.Create(ctx, client, wanted, shared.FieldManagerLifecycleManager)
 	if apply.NamespaceMissing(err) {
 		if err = objects.EnsureNamespace(ctx, c, wanted.GetNamespace()); err == nil {
-			live, err = client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
+			live, err = objects.Create(ctx, client, wanted, shared.FieldManagerLifecycleManager)
 		}
 	}
 	if apierrors.IsAlreadyExists(err) {

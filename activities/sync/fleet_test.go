@@ -13,9 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -163,24 +166,27 @@ func (p *pair) define() {
 	p.t.Helper()
 	for _, c := range []client.Client{p.control, p.remote} {
 		require.Eventually(p.t, func() bool {
-			all, err := crds.All()
+			definitions, err := crds.All()
 			require.NoError(p.t, err)
-			for _, definition := range all {
+			for _, definition := range definitions {
 				if err := c.Create(context.Background(), definition); err != nil && !apierrors.IsAlreadyExists(err) {
 					return false
 				}
 			}
-			return isServed(c)
+			return isServed(c, definitions)
 		}, 2*time.Minute, 200*time.Millisecond)
 	}
 }
 
-// isServed asks a cluster for each of our kinds, and tells whether it serves them all.
-func isServed(c client.Client) bool {
+// isServed asks a cluster for the kind of each definition, and tells whether it serves them all.
+func isServed(c client.Client, definitions map[string]*apiextensionsv1.CustomResourceDefinition) bool {
 	served := true
-	for _, list := range []client.ObjectList{
-		&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}, &v1beta2.WatcherList{},
-	} {
+	for _, definition := range definitions {
+		stored := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: definition.Spec.Group, Version: definition.Spec.Versions[stored].Name, Kind: definition.Spec.Names.ListKind,
+		})
 		served = c.List(context.Background(), list, client.Limit(1)) == nil && served
 	}
 	return served
@@ -198,7 +204,7 @@ func (p *pair) leave() {
 	require.NoError(p.t, err)
 	// An API server that has to serve a kind for the first time while it deletes the definition fails at that, and tries
 	// again only minutes later. Where a kind is served no more, this is in vain.
-	isServed(p.remote)
+	isServed(p.remote, all)
 	for _, definition := range all {
 		require.NoError(p.t, client.IgnoreNotFound(p.remote.Delete(ctx, definition)))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -107,7 +108,11 @@ func (r *session) readKyma(ctx context.Context, s desired.Sync) (*v1beta2.Kyma, 
 
 func (r *session) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, fresh bool) (*v1beta2.Kyma, error) {
 	created := newRemoteKyma(kyma, s)
-	err := remote.UntilServed(ctx, fresh, func() error { return r.Create(ctx, created, remote.FieldOwner()) })
+	create := func() error { return r.Create(ctx, created, remote.FieldOwner()) }
+	if fresh {
+		create = func() error { return objects.CreateTyped(ctx, r, created, remote.FieldOwner()) }
+	}
+	err := remote.UntilServed(ctx, fresh, create)
 	switch {
 	case err == nil:
 		r.Writes++

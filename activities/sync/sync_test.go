@@ -140,7 +140,7 @@ func TestTheFirstSynchronizationBringsEverythingInTheRightOrder(t *testing.T) {
 		"create CustomResourceDefinition kymas.operator.kyma-project.io",
 		"create CustomResourceDefinition moduletemplates.operator.kyma-project.io",
 		"create CustomResourceDefinition modulereleasemetas.operator.kyma-project.io",
-		"create Kyma default",
+		"apply Kyma default",
 		"apply ModuleReleaseMeta keda",
 		"apply ModuleTemplate keda-1.0.0",
 	}, b.remote.Writes())

@@ -1,0 +1,51 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// absent is a resource version that no object has: an apply with it creates an object, and is refused as a conflict if there
+// is one.
+//
+// In the first two seconds of a definition's life, the API server answers a POST of its kind two seconds late, for the sake of
+// API servers that have not seen the definition yet (crdHandler in k8s.io/apiextensions-apiserver). An apply is answered at
+// once. It is stricter about the schema, so whatever it refuses is posted as well.
+const absent = "1"
+
+// Create creates a custom resource, also one whose definition is only just there, and fails if there is one of its name.
+func Create(ctx context.Context, c dynamic.ResourceInterface, object *unstructured.Unstructured, fieldManager string) (*unstructured.Unstructured, error) {
+	applied := object.DeepCopy()
+	applied.SetResourceVersion(absent)
+	if live, err := c.Apply(ctx, object.GetName(), applied, metav1.ApplyOptions{FieldManager: fieldManager}); err == nil {
+		return live, nil
+	}
+	return c.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+}
+
+// CreateTyped is Create for an object of a Go type, which gets what the API server made of it.
+func CreateTyped(ctx context.Context, c client.Client, object client.Object, owner client.FieldOwner) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("convert %s: %w", object.GetName(), err)
+	}
+	kind, err := apiutil.GVKForObject(object, c.Scheme())
+	if err != nil {
+		return fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
+	}
+	unstructured.RemoveNestedField(content, "status")
+	applied := &unstructured.Unstructured{Object: content}
+	applied.SetGroupVersionKind(kind)
+	applied.SetResourceVersion(absent)
+	if c.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), owner) == nil {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, object)
+	}
+	return c.Create(ctx, object, owner)
+}

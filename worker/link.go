@@ -27,6 +27,8 @@ const (
 	checkSoon  = time.Second
 	// checkTimeout bounds one check.
 	checkTimeout = 5 * time.Second
+	// startsWithin is how long the workers of this process may take until Temporal knows that they poll.
+	startsWithin = 5 * time.Second
 	// answerAfter is how many queries in a row may stay unanswered before no worker counts as active.
 	answerAfter = 2
 )
@@ -59,6 +61,7 @@ type Link struct {
 	mu      sync.Mutex
 	problem error
 	since   time.Time
+	began   time.Time
 	fault   persistent.Fault
 }
 
@@ -99,7 +102,8 @@ func (l *Link) Check(*http.Request) error {
 	return problem
 }
 
-// Problem is why no work can be done, nil while it can, and since when it is so; the time is zero before the first check.
+// Problem is why no work can be done, nil while it can, and since when it is so. The time is zero before the first check, and
+// while the workers of this process start.
 func (l *Link) Problem() (since time.Time, problem error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +121,11 @@ func (l *Link) check(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.problem
-	if l.since.IsZero() || (before == nil) != (found == nil) {
+	if l.began.IsZero() {
+		l.began = l.now()
+	}
+	starting := l.since.IsZero() && l.works && errors.Is(found, taskqueues.ErrNoWorker) && l.now().Sub(l.began) < startsWithin
+	if !starting && (l.since.IsZero() || (before == nil) != (found == nil)) {
 		l.since = l.now()
 	}
 	l.problem = found

@@ -102,6 +102,28 @@ func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
 	require.Len(t, b.lines, 3)
 }
 
+func TestWorkersThatStartAreNoProblemToReport(t *testing.T) {
+	unpolled := func(t *testing.T, works bool) *linkBench {
+		t.Helper()
+		b := newLinkBench(t, works)
+		for _, q := range taskqueues.All() {
+			b.idle[q.Name+" Workflow"], b.idle[q.Name+" Activity"] = time.Hour, time.Hour
+		}
+		require.ErrorIs(t, b.checks(t), taskqueues.ErrNoWorker, "it is not ready")
+		return b
+	}
+	since := func(b *linkBench) time.Time {
+		at, _ := b.Problem()
+		return at
+	}
+	b := unpolled(t, true)
+	require.Zero(t, since(b))
+	b.clock = b.clock.Add(startsWithin)
+	require.Error(t, b.checks(t))
+	require.Equal(t, b.clock, since(b), "they have had their time")
+	require.NotZero(t, since(unpolled(t, false)), "those of other processes have none")
+}
+
 func TestItIsKnownSinceWhenNoWorkCanBeDone(t *testing.T) {
 	b := newLinkBench(t, true)
 	since, problem := b.Problem()

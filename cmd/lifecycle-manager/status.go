@@ -153,6 +153,9 @@ func (w watch) run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		fleet, err := w.read(ctx)
+		if len(last.Kymas) > 0 && apierrors.IsNotFound(err) {
+			fleet, err = tree.Fleet{}, nil // the one that was asked for is deleted
+		}
 		switch {
 		case err == nil:
 			last = fleet

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -91,6 +93,32 @@ func TestAWaitThatIsInterruptedDidNotSucceed(t *testing.T) {
 	cancel()
 	_, err := awaited(interrupted, time.Hour, kymaIn(shared.StateProcessing, ""))
 	require.ErrorIs(t, err, errInterrupted)
+}
+
+func TestAWatchOfOneKymaGoesOnWithoutItOnceItIsDeleted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var shown []int
+	reads := 0
+	err := watch{
+		every: time.Millisecond,
+		show: func(fleet tree.Fleet) error {
+			shown = append(shown, len(fleet.Kymas))
+			return nil
+		},
+		read: func(context.Context) (fleet tree.Fleet, err error) {
+			reads++
+			switch reads {
+			case 2:
+				fleet.Kymas = []tree.Kyma{kymaIn(shared.StateReady, "")}
+				return fleet, nil
+			case 4:
+				cancel()
+			}
+			return fleet, apierrors.NewNotFound(schema.GroupResource{Resource: "kymas"}, "demo")
+		},
+	}.run(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, shown, "before it was there, nothing is shown")
 }
 
 func TestAReadErrorEndsAWatch(t *testing.T) {

@@ -34,6 +34,8 @@ type Screen struct {
 	// width, lines are of what was drawn last.
 	width, lines int
 	last         string
+	// kymas are those that were shown last.
+	kymas []tree.Kyma
 }
 
 // New finds out what it writes to, and what the environment says about colours (https://no-color.org).
@@ -69,16 +71,17 @@ func (s *Screen) Once(fleet tree.Fleet) error {
 	return err
 }
 
-// Show shows Kymas when more may follow.
+// Show shows Kymas when more may follow, and says of those that were shown before when they are gone.
 func (s *Screen) Show(fleet tree.Fleet) error {
+	gone := s.gone(fleet.Kymas)
 	if s.json || s.size == nil {
-		return s.append(fleet)
+		return s.append(gone, fleet)
 	}
 	width, height := s.size()
 	s.style.Width = width
 	lines := s.fitting(fleet, height)
 	drawn := strings.Join(lines, "")
-	if drawn == s.last && width == s.width {
+	if drawn == s.last && width == s.width && gone == "" {
 		return nil
 	}
 	// Up over what was drawn before. In a window of another width the terminal has broken it into other lines.
@@ -91,7 +94,7 @@ func (s *Screen) Show(fleet tree.Fleet) error {
 	}
 	s.last, s.width, s.lines = drawn, width, len(lines)
 	// Rows that are too long are cut by the terminal, since a wrapped one would be counted wrongly; messages never are.
-	_, err := io.WriteString(s.out, up+"\x1b[?7l"+drawn+"\x1b[?7h")
+	_, err := io.WriteString(s.out, up+gone+"\x1b[?7l"+drawn+"\x1b[?7h")
 	return err
 }
 
@@ -117,8 +120,20 @@ func (s *Screen) fitting(fleet tree.Fleet, height int) []string {
 	return append(lines[:room:room], fmt.Sprintf("… and %d more lines than fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
 }
 
-// append writes Kymas that differ from those before.
-func (s *Screen) append(fleet tree.Fleet) error {
+// gone has a line for each Kyma that was shown before and is no longer there. It stays on a terminal.
+func (s *Screen) gone(kymas []tree.Kyma) string {
+	var lines strings.Builder
+	for _, before := range s.kymas {
+		if !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return k.Namespace == before.Namespace && k.Name == before.Name }) {
+			_, _ = fmt.Fprintf(&lines, "%s/%s is gone\n", before.Namespace, before.Name)
+		}
+	}
+	s.kymas = kymas
+	return lines.String()
+}
+
+// append writes which Kymas are gone, and those that differ from before. Machines see the former by the latter.
+func (s *Screen) append(gone string, fleet tree.Fleet) error {
 	var text, compared bytes.Buffer
 	if s.json {
 		if err := tree.WriteJSON(&text, fleet, ""); err != nil {
@@ -144,6 +159,9 @@ func (s *Screen) append(fleet tree.Fleet) error {
 		return nil
 	}
 	s.last = compared.String()
-	_, err := s.out.Write(text.Bytes())
+	if s.json {
+		gone = ""
+	}
+	_, err := io.WriteString(s.out, gone+text.String())
 	return err
 }

@@ -58,6 +58,29 @@ func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
 	require.NotContains(t, out.String(), "\x1b")
 }
 
+func TestAWatchSaysThatAKymaIsGone(t *testing.T) {
+	fleet := tree.Fleet{Kymas: []tree.Kyma{kymaIn(shared.StateReady, "")}}
+	var piped bytes.Buffer
+	shows := func(s *Screen, out *bytes.Buffer, fleet tree.Fleet) string {
+		out.Reset()
+		require.NoError(t, s.Show(fleet))
+		return out.String()
+	}
+	s := New(&piped, Tree, func(string) string { return "" })
+	require.NotContains(t, shows(s, &piped, fleet), "gone")
+	require.Equal(t, "kcp-system/demo is gone\n\n", shows(s, &piped, tree.Fleet{}))
+	require.Empty(t, shows(s, &piped, tree.Fleet{}), "once")
+
+	s, drawn := onTerminal(80, 10)
+	height := strings.Count(shows(s, drawn, fleet), "\n")
+	require.True(t, strings.HasPrefix(shows(s, drawn, tree.Fleet{}), "\x1b["+strconv.Itoa(height)+"A\x1b[Jkcp-system/demo is gone\n"), "in the place of the tree")
+	require.NotContains(t, shows(s, drawn, fleet), "A\x1b[J", "the line stays")
+
+	s = New(&piped, JSON, func(string) string { return "" })
+	shows(s, &piped, fleet)
+	require.NotContains(t, shows(s, &piped, tree.Fleet{}), "gone", "machines see it by the list")
+}
+
 func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
 	var out bytes.Buffer
 	s := New(&out, JSON, func(string) string { return "" })

@@ -22,8 +22,10 @@ SHELL         := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS     += --no-print-directory
 
-# What is compiled does not depend on where the repository is, so that a fresh clone finds it in Go's cache.
-export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+# Programs and tests are compiled with the same flags (test/build/compile), so that what they share is compiled once. It
+# does not depend on where the repository is: a fresh clone finds it in Go's cache.
+export GOFLAGS := -trimpath -gcflags=all=-dwarf=false
+export CGO_ENABLED := 0
 
 TOOLS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lifecycle-manager/tools
 
@@ -37,10 +39,10 @@ OPENAPI_GEN    := $(TOOLS_DIR)/openapi-gen-$(OPENAPI_GEN_VERSION)
 PROMETHEUS     := $(TOOLS_DIR)/prometheus-$(PROMETHEUS_VERSION)
 PROMTOOL       := $(TOOLS_DIR)/promtool-$(PROMETHEUS_VERSION)
 
-# Every Go module of this repository that has code of ours, the product's (.)
-# first; the others only pin what is built from other repositories.
+# Every Go module of this repository that has code of ours, the product's (.) first, but for the fleet's components: they
+# pin what is built from other repositories, and to check the two files in one of them takes minutes.
 MODULE_FOLDERS := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*')))
-MODULES := $(foreach m,$(MODULE_FOLDERS),$(if $(wildcard $m/*.go $m/*/*.go $m/*/*/*.go),$m))
+MODULES := $(foreach m,$(filter-out ./test/fleet/components/%,$(MODULE_FOLDERS)),$(if $(wildcard $m/*.go $m/*/*.go $m/*/*/*.go),$m))
 
 # Packages of the product to lint, where not all modules are to be: make lint PACKAGES=./api/...
 PACKAGES ?= ./...
@@ -67,8 +69,9 @@ CRYPTOGRAPHIC := ./activities/agents ./activities/certificates/... ./activities/
 IMAGE     ?= lifecycle-manager
 PLATFORMS ?= linux/amd64,linux/arm64
 
-# What the demo runs.
-DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules module
+# What the demo runs, besides the fleet's programs.
+DEMO_PROGRAMS := demo fleet sample-operator agent lifecycle-manager modules
+BUILD_DEMO = go run ./test/build -version $(VERSION) -fleet $(DEMO_PROGRAMS)
 
 ##@ Everyday
 
@@ -80,11 +83,11 @@ help: ## Show this help
 
 .PHONY: demo
 demo: ## Watch modules being installed into a real cluster; ARGS="--tour rollout" for a rollout, ARGS=-h shows more
-	@$(if $(filter -h -help --help,$(ARGS)),go run ./test/demo $(ARGS),go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS) && bin/demo $(ARGS))
+	@$(if $(filter -h -help --help,$(ARGS)),go run ./test/demo $(ARGS),echo "In the end you will see Lifecycle Manager install modules into a real cluster, and Temporal show how. Building what that needs." && $(BUILD_DEMO) && bin/demo $(ARGS))
 
 .PHONY: build
-build: ## Build all programs into bin/; VERSION=1.2.3 says which version, and then also which commit
-	@go run ./test/build -version $(VERSION) -commit $(COMMIT)
+build: ## Build PROGRAMS, or all, into bin/; VERSION=1.2.3 says which version, and then also which commit
+	@go run ./test/build -version $(VERSION) -commit $(COMMIT) $(PROGRAMS)
 
 .PHONY: image
 image: ## Build the container image of IMAGE (lifecycle-manager, agent or module) into OUT for PLATFORMS; PUSH=REPOSITORY:TAG, FIPS=1
@@ -117,14 +120,19 @@ record-requests: ## Record what is asked of a cluster in its life, which test/me
 fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
 	@go run ./test/build fleet
 
+.PHONY: kubectl
+kubectl: ## Build bin/kubectl, for machines that have none
+	@go run ./test/build fleet
+	@ln -sf "$$(bin/fleet build kubectl | grep '/kubectl$$')" bin/kubectl
+
 .PHONY: screenshot
 screenshot: ## Take the pictures of Temporal in docs/assets again; needs Chromium
-	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
+	@$(BUILD_DEMO)
 	@go run ./test/demo/screenshot
 
 .PHONY: demo-film
 demo-film: ## Draw docs/assets/demo.svg anew: what the demo prints, as it is printed
-	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
+	@$(BUILD_DEMO)
 	@go run ./test/demo/film -o docs/assets/demo.svg -- bin/demo -exit-when-ready
 
 .PHONY: test-api
@@ -296,7 +304,9 @@ define build-tool
 	@mkdir -p $(TOOLS_DIR)
 	@echo "building $(notdir $@) (once)"
 	@folder=$$(mktemp -d $(TOOLS_DIR)/build-XXXXXX); trap 'rm -rf "$$folder"' EXIT; \
-	GOBIN="$$folder" GOFLAGS= go install $(1); mv "$$folder"/* $@
+	GOBIN="$$folder" GOGC=400 go install -v $(1) 2>&1 | awk -v of=$(notdir $@) \
+		'/^[^ :]+$$/ {if (++n % 100 == 0) {print "building " of ": " n " packages compiled"; fflush()} next} !/^go: downloading/'; \
+	mv "$$folder"/* $@
 endef
 
 $(CONTROLLER_GEN):
@@ -307,7 +317,7 @@ $(CRD_REF_DOCS):
 
 # Without a version, the chart demands a newer Kubernetes than Helm thinks it renders for.
 $(HELM):
-	$(call build-tool,-ldflags "-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37" helm.sh/helm/v3/cmd/helm@$(HELM_VERSION))
+	$(call build-tool,-ldflags "-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37" helm.sh/helm/v3/cmd/helm@$(HELM_VERSION))
 
 $(HELM_DOCS):
 	$(call build-tool,github.com/norwoodj/helm-docs/cmd/helm-docs@$(HELM_DOCS_VERSION))

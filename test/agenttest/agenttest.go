@@ -12,14 +12,13 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/agentpod"
 )
 
 // Authority issues certificates.
@@ -122,34 +121,5 @@ func (m *Mount) Renew(by *Authority, commonName string) {
 	require.NoError(m.t, m.Replace(by.Secret(commonName)))
 }
 
-// Replace puts other files there as the kubelet does: a new folder with all of them, to which a link is replaced.
-func (m *Mount) Replace(files map[string][]byte) error {
-	content, err := os.MkdirTemp(m.Folder, "..")
-	if err != nil {
-		return err
-	}
-	for name, each := range files {
-		if err := os.WriteFile(filepath.Join(content, name), each, 0o600); err != nil {
-			return err
-		}
-		link := filepath.Join(m.Folder, name)
-		if _, err := os.Lstat(link); err == nil {
-			continue
-		}
-		if err := os.Symlink(filepath.Join("..data", name), link); err != nil {
-			return err
-		}
-	}
-	data := filepath.Join(m.Folder, "..data")
-	before, _ := os.Readlink(data)
-	if err := os.Symlink(filepath.Base(content), data+"_tmp"); err != nil {
-		return err
-	}
-	if err := os.Rename(data+"_tmp", data); err != nil {
-		return err
-	}
-	if before == "" {
-		return nil
-	}
-	return os.RemoveAll(filepath.Join(m.Folder, before))
-}
+// Replace puts other files there.
+func (m *Mount) Replace(files map[string][]byte) error { return agentpod.Mount(m.Folder, files) }

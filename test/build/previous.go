@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/test/build/compile"
 )
 
 const (
@@ -31,46 +33,46 @@ var errNotThere = errors.New("not in this repository")
 // repository, unless what is there was built from the same commit, and puts its chart beside it. The target of b is the
 // folder. Without that history, as in a shallow clone or an archive of the sources, it says so, and the tests that need it
 // fail where a fleet is required.
-func buildPrevious(ctx context.Context, b build) error {
-	folder := b.target
+func buildPrevious(ctx context.Context, b compile.Program, say func(line string)) error {
+	folder := b.Target
 	commit, err := commitIn(ctx, previousFile)
 	if err == nil {
 		err = exportChart(ctx, commit, filepath.Join(folder, "chart"))
 	}
 	if errors.Is(err, errNotThere) {
-		b.say("did not build " + b.name + ": " + err.Error())
+		say("did not build " + b.Name + ": " + err.Error())
 		return os.RemoveAll(folder)
 	}
 	if err != nil {
 		return err
 	}
-	b.target = filepath.Join(folder, "lifecycle-manager")
+	b.Target = filepath.Join(folder, "lifecycle-manager")
 	mark := filepath.Join(folder, "commit")
 	if built, err := os.ReadFile(mark); err == nil && string(built) == commit {
-		if _, err := os.Stat(b.target); err == nil {
-			b.say("built " + b.name + " before, from commit " + commit)
+		if _, err := os.Stat(b.Target); err == nil {
+			say("built " + b.Name + " before, from commit " + commit)
 			return nil
 		}
 	}
 	sources, err := os.MkdirTemp("", "lifecycle-manager-previous-")
 	if err != nil {
-		return fmt.Errorf("build %s: %w", b.name, err)
+		return fmt.Errorf("build %s: %w", b.Name, err)
 	}
 	defer func() { _ = os.RemoveAll(sources) }()
 	if err := export(ctx, commit, ".", sources); err != nil {
 		return err
 	}
-	b.module = sources
+	b.Module = sources
 	// The mark goes first and comes last, so that it is never beside a program of another commit.
 	if err := os.RemoveAll(mark); err != nil {
-		return fmt.Errorf("build %s: %w", b.name, err)
+		return fmt.Errorf("build %s: %w", b.Name, err)
 	}
-	if err := b.run(ctx); err != nil {
+	if err := compile.Build(ctx, []compile.Program{b}, say); err != nil {
 		return err
 	}
 	const readable = 0o644
 	if err := os.WriteFile(mark, []byte(commit), readable); err != nil {
-		return fmt.Errorf("build %s: %w", b.name, err)
+		return fmt.Errorf("build %s: %w", b.Name, err)
 	}
 	return nil
 }

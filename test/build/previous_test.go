@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/build/compile"
 )
 
 func TestThePreviousReleaseIsTheOneThatTheFileNames(t *testing.T) {
@@ -58,9 +59,9 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 	built := func(release string) string {
 		t.Helper()
 		write(t, previousFile, "# a comment\n"+release+"\n")
-		picked, err := pick(programs("", ""), []string{previousName})
+		picked, err := pick(programs(filepath.Dir(target), "", ""), []string{previousName})
 		require.NoError(t, err)
-		require.NoError(t, buildPrevious(context.Background(), build{program: picked[0], target: target, say: func(string) {}, now: time.Now}))
+		require.NoError(t, buildPrevious(context.Background(), picked[0], func(string) {}))
 		said, err := exec.Command(filepath.Join(target, "lifecycle-manager")).CombinedOutput()
 		require.NoError(t, err)
 		return string(said)
@@ -93,13 +94,13 @@ func TestARepositoryWithoutThePreviousReleaseSaysHowToGetIt(t *testing.T) {
 	write(t, previousFile, "v0.1.0")
 	var said string
 	say := func(line string) { said = line }
-	require.NoError(t, buildPrevious(context.Background(), build{program: program{name: previousName}, target: "bin/previous", say: say, now: time.Now}))
+	require.NoError(t, buildPrevious(context.Background(), compile.Program{Name: previousName, Target: "bin/previous"}, say))
 	require.Contains(t, said, "did not build previous: the release v0.1.0 is not in this repository")
 	require.NoDirExists(t, "bin/previous")
 }
 
 func TestOfThePreviousReleaseNothingIsBuiltUnasked(t *testing.T) {
-	picked, err := pick(programs("", ""), nil)
+	picked, err := pick(programs("bin", "", ""), nil)
 	require.NoError(t, err)
 	require.NotContains(t, namesOf(picked), previousName)
 }

@@ -1,42 +1,39 @@
 package main
 
-// program is one program of this repository.
-type program struct {
-	name string
-	// module is the folder of the Go module, source the package in it.
-	module, source string
-	// variables are set by the linker.
-	variables map[string]string
-}
+import (
+	"path/filepath"
+
+	"github.com/kyma-project/lifecycle-manager/test/build/compile"
+)
 
 // ownVersion is what lifecycle-manager says of itself where the linker sets nothing.
 const ownVersion = "0.0.0-dev"
 
-// programs are all programs, in the order in which they are built: those that
-// are there soonest first. Asked for by name or not, the version that a program
-// has anyway gives the same program, which then needs not be linked again; so
-// it has no commit either, and only another version does.
-func programs(version, commit string) []program {
-	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
-	agent := program{name: "agent", module: ".", source: "./cmd/agent"}
-	tool := program{name: "module", module: "cmd/module", source: "."}
+// programs are all programs of this repository, in the order in which they are built: those that are there soonest first.
+// folder is where they are built. Asked for by name or not, the version that a program has anyway gives the same program,
+// which then needs not be linked again; so it has no commit either, and only another version does.
+func programs(folder, version, commit string) []compile.Program {
+	var variables map[string]string
 	if version != "" && version != ownVersion {
-		manager.variables = map[string]string{"main.version": version}
+		variables = map[string]string{"main.version": version}
 		if commit != "" {
-			manager.variables["main.commit"] = commit
+			variables["main.commit"] = commit
 		}
-		agent.variables, tool.variables = manager.variables, manager.variables
 	}
-	return []program{
-		{name: "demo", module: ".", source: "./test/demo"},
-		{name: "fleet", module: "test/fleet", source: "."},
-		{name: "sample-operator", module: ".", source: "./test/sample-operator"},
-		agent,
-		manager,
-		{name: "memfleet", module: "test/memfleet", source: "."},
-		{name: "cert-manager", module: "test/certmanager", source: "."},
-		tool,
-		{name: "modules", module: "test/modules", source: "."},
-		{name: previousName, source: "./cmd/lifecycle-manager", variables: map[string]string{"main.version": previousVersion}},
+	all := []compile.Program{
+		{Name: "demo", Package: "./test/demo"},
+		{Name: "fleet", Package: "./test/fleet"},
+		{Name: "sample-operator", Package: "./test/sample-operator"},
+		{Name: "agent", Package: "./cmd/agent", Variables: variables},
+		{Name: "lifecycle-manager", Package: "./cmd/lifecycle-manager", Variables: variables},
+		{Name: "memfleet", Module: "test/memfleet", Package: "."},
+		{Name: "cert-manager", Module: "test/certmanager", Package: "."},
+		{Name: "module", Module: "cmd/module", Package: ".", Variables: variables},
+		{Name: "modules", Module: "test/modules", Package: "."},
+		{Name: previousName, Package: "./cmd/lifecycle-manager", Variables: map[string]string{"main.version": previousVersion}},
 	}
+	for i := range all {
+		all[i].Target = filepath.Join(folder, all[i].Name)
+	}
+	return all
 }

@@ -13,10 +13,12 @@ type step func(context.Context) error
 
 // act is what the demo shows once Lifecycle Manager runs.
 type act struct {
-	// prepare is done before.
+	// push pushes what is installed into the registry, while the clusters start.
+	push step
+	// prepare comes once Lifecycle Manager has been started.
 	prepare []step
-	// first is shown where the user may go on, all where the demo ends by itself.
-	first, all step
+	// all is what is shown.
+	all step
 	// explain says what to open and to try then.
 	explain step
 }
@@ -40,12 +42,12 @@ func checkTour(name string) error {
 func (d *demo) act() act {
 	if d.tour == rolloutTour {
 		return act{
-			prepare: []step{d.createStagedFleet},
-			first:   d.tourRollout, all: d.tourRollout, explain: d.explainRollout,
+			push: d.pushFirstVersion, prepare: []step{d.createStagedFleet},
+			all: d.tourRollout, explain: d.explainRollout,
 		}
 	}
 	return act{
-		prepare: []step{d.startSampleOperator, d.pushModules, d.createKyma},
-		first:   d.untilReady, all: d.untilAllIsReady, explain: d.explain,
+		push: d.pushModules, prepare: []step{d.startSampleOperator, d.createKyma},
+		all: d.showModules, explain: d.explain,
 	}
 }

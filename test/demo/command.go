@@ -36,9 +36,8 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// streams are what a command reads and writes; nil is nothing.
+// streams are what a command writes to; nil is nothing.
 type streams struct {
-	in       io.Reader
 	out, err io.Writer
 }
 
@@ -48,7 +47,7 @@ type streams struct {
 func (c command) run(ctx context.Context, s streams) error {
 	var problems bytes.Buffer
 	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.err
+	cmd.Stdout, cmd.Stderr = s.out, s.err
 	if s.err == nil {
 		cmd.Stderr = &problems
 	}
@@ -70,8 +69,8 @@ func (c command) run(ctx context.Context, s streams) error {
 }
 
 // output runs the command and returns what it printed.
-func (c command) output(ctx context.Context, in io.Reader) (string, error) {
+func (c command) output(ctx context.Context) (string, error) {
 	var out bytes.Buffer
-	err := c.run(ctx, streams{in: in, out: &out})
+	err := c.run(ctx, streams{out: &out})
 	return out.String(), err
 }

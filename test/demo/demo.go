@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // settings are what the user chose.
@@ -26,9 +29,17 @@ type demo struct {
 	settings
 	*speaker
 	fleet fleet
+	// registry is the host and port of the registry, which is part of this process.
+	registry string
+	// controlPlane and remote are clients of the two clusters.
+	controlPlane, remote *access
+	// hasAgent is set if the agent of the remote cluster can run here.
+	hasAgent bool
 	// running are the programs beside the demo, in the order of their start.
 	running []*kept
 	manager *kept
+	// managerProbe is the URL by which Lifecycle Manager says that it is ready.
+	managerProbe string
 }
 
 // run is the demo from beginning to end. Whatever it came to, nothing of it runs
@@ -49,8 +60,25 @@ func run(ctx context.Context, s settings) error {
 
 func (d *demo) show(ctx context.Context) error {
 	a := d.act()
-	steps := append([]step{d.bringUpFleet, d.prepareControlPlane, d.startManager}, a.prepare...)
-	for _, step := range steps {
+	if err := d.startRegistry(ctx); err != nil {
+		return err
+	}
+	d.checkAgent()
+	// Modules need nothing but the registry, so they are pushed while the clusters start.
+	beside, besideCtx := errgroup.WithContext(ctx)
+	beside.Go(func() error { return a.push(besideCtx) })
+	err := d.bringUpFleet(ctx)
+	if err := errors.Join(err, beside.Wait()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var agent sync.WaitGroup
+	defer agent.Wait()
+	defer cancel()
+	if d.hasAgent {
+		agent.Go(func() { d.runAgent(ctx) })
+	}
+	for _, step := range append([]step{d.prepareControlPlane, d.startManager}, append(a.prepare, d.waitForManager)...) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -59,7 +87,7 @@ func (d *demo) show(ctx context.Context) error {
 		return a.all(ctx)
 	}
 	// The user may want to inspect also what did not work.
-	failure := a.first(ctx)
+	failure := a.all(ctx)
 	if failure != nil {
 		if ctx.Err() != nil {
 			return failure
@@ -72,20 +100,13 @@ func (d *demo) show(ctx context.Context) error {
 	return errors.Join(failure, d.stay(ctx))
 }
 
-// untilAllIsReady waits for the Kyma's modules, then enables one more from
-// inside the remote cluster and waits for that, too.
-func (d *demo) untilAllIsReady(ctx context.Context) error {
-	if err := d.untilReady(ctx); err != nil {
-		return err
-	}
-	if err := d.enableFromInside(ctx); err != nil {
-		return err
-	}
-	if err := d.untilReady(ctx); err != nil {
-		return err
-	}
-	if err := d.showDeployments(ctx); err != nil {
-		return err
+// showModules waits for the Kyma's modules. Then, from inside the remote cluster, it enables one more, and for a while
+// one that fails.
+func (d *demo) showModules(ctx context.Context) error {
+	for _, step := range []step{d.untilReady, d.enableFromInside, d.untilReady, d.showDeployments, d.showFailure, d.untilReady} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	d.say("all is Ready")
 	return nil

@@ -13,6 +13,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // TestMain makes the test program a keeper where it is started as one.
@@ -31,7 +36,7 @@ func TestACommandCanBePastedIntoAShell(t *testing.T) {
 }
 
 func TestACommandThatFailsSaysWhatItSaid(t *testing.T) {
-	_, err := command{"sh", "-c", "echo no such thing >&2; exit 3"}.output(context.Background(), nil)
+	_, err := command{"sh", "-c", "echo no such thing >&2; exit 3"}.output(context.Background())
 	require.EqualError(t, err, "sh: exit status 3: no such thing")
 }
 
@@ -97,4 +102,28 @@ func TestTheLinkToAWorkflowKeepsTheSlashesOfItsID(t *testing.T) {
 	d := &demo{}
 	d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace = "http://127.0.0.1:8233", "default"
 	require.Equal(t, "http://127.0.0.1:8233/namespaces/default/workflows/kyma%2Fkcp-system%2Fdemo%2F12-34", d.workflowURL("kyma", "demo", "12-34"))
+}
+
+func TestATableIsPrintedAsKubectlPrintsIt(t *testing.T) {
+	row := func(namespace string, cells ...any) metav1.TableRow {
+		return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Raw: []byte(`{"metadata":{"namespace":"` + namespace + `"}}`)}}
+	}
+	text, err := format(metav1.Table{
+		ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name"}, {Name: "Ready"}, {Name: "Selector", Priority: 1}, {Name: "Age"}},
+		Rows:              []metav1.TableRow{row("kyma-system", "sample-operator", "1/1", "app=sample", "5s"), row("keda", "keda", "0/1", "app=keda", nil)},
+	})
+	require.NoError(t, err)
+	require.Equal(t, `NAMESPACE     NAME              READY   AGE
+kyma-system   sample-operator   1/1     5s
+keda          keda              0/1     
+`, text)
+}
+
+func TestAModuleIsFoundByItsName(t *testing.T) {
+	kyma := &v1beta2.Kyma{Status: v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{{Name: "one"}, {Name: "two", State: shared.StateError}}}}
+	two, found := module(kyma, "two")
+	require.True(t, found)
+	require.Equal(t, shared.StateError, two.State)
+	_, found = module(kyma, "three")
+	require.False(t, found)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 )
@@ -21,10 +22,6 @@ type fleet struct {
 		Namespace string `json:"namespace"`
 		UIURL     string `json:"uiURL"`
 	} `json:"temporal"`
-	Registry struct {
-		Host string `json:"host"`
-	} `json:"registry"`
-	Kubectl string `json:"kubectl"`
 }
 
 type cluster struct {
@@ -43,12 +40,12 @@ func (d *demo) fleetCommand(args ...string) command {
 // bringUpFleet starts clusters, Temporal and registry. The fleet's owner is this
 // process: when it ends, however it ends, the fleet is taken down.
 func (d *demo) bringUpFleet(ctx context.Context) error {
-	d.say("bringing up two clusters, Temporal and a registry")
+	d.say("starting two clusters and Temporal")
 	// What may remain of a crash is of no use.
 	if err := d.takeDownFleet(ctx); err != nil {
 		return err
 	}
-	up := d.fleetCommand("up", "--output", "json", "--remotes", "1", "--owner-pid", strconv.Itoa(os.Getpid()))
+	up := d.fleetCommand("up", "--output", "json", "--remotes", "1", "--without-registry", "--owner-pid", strconv.Itoa(os.Getpid()))
 	if port := d.pickUIPort(); port != 0 {
 		up = append(up, "--temporal-ui-port", strconv.Itoa(port))
 	}
@@ -62,7 +59,15 @@ func (d *demo) bringUpFleet(ctx context.Context) error {
 	if len(d.fleet.Remotes) == 0 {
 		return errors.New("the fleet has no remote cluster")
 	}
-	return d.link()
+	if err := d.link(); err != nil {
+		return err
+	}
+	var err error
+	if d.controlPlane, err = connect(d.fleet.ControlPlane.Kubeconfig); err != nil {
+		return err
+	}
+	d.remote, err = connect(d.fleet.Remotes[0].Kubeconfig)
+	return err
 }
 
 // pickUIPort is the port to ask for; 0 leaves the choice to the fleet.
@@ -80,15 +85,13 @@ func (d *demo) pickUIPort() int {
 
 // Short names in the demo's folder, for people.
 const (
-	kubectlName      = "kubectl"
 	controlPlaneName = "control-plane.kubeconfig"
 	remoteName       = "remote.kubeconfig"
 )
 
-// link gives kubectl and the kubeconfigs short names in the demo's folder.
+// link gives the kubeconfigs short names in the demo's folder.
 func (d *demo) link() error {
 	for name, target := range map[string]string{
-		kubectlName:      d.fleet.Kubectl,
 		controlPlaneName: d.fleet.ControlPlane.Kubeconfig,
 		remoteName:       d.fleet.Remotes[0].Kubeconfig,
 	} {
@@ -111,7 +114,7 @@ func (d *demo) unlink(name string) error {
 
 // takeDownFleet stops the fleet and removes its state, whatever is there.
 func (d *demo) takeDownFleet(ctx context.Context) error {
-	for _, name := range []string{kubectlName, controlPlaneName, remoteName} {
+	for _, name := range []string{controlPlaneName, remoteName} {
 		if err := d.unlink(name); err != nil {
 			return err
 		}
@@ -119,12 +122,23 @@ func (d *demo) takeDownFleet(ctx context.Context) error {
 	return d.fleetCommand("down").run(ctx, streams{})
 }
 
+// builtKubectl is where `make kubectl` puts one.
+const builtKubectl = "kubectl"
+
+// kubectlProgram is the kubectl in the commands that the demo prints; it runs none itself.
+func (d *demo) kubectlProgram() string {
+	if _, err := exec.LookPath("kubectl"); err == nil {
+		return "kubectl"
+	}
+	return d.program(builtKubectl)
+}
+
 // kubectl is a kubectl command on the control plane.
 func (d *demo) kubectl(args ...string) command {
-	return append(command{d.path(kubectlName), "--kubeconfig", d.path(controlPlaneName)}, args...)
+	return append(command{d.kubectlProgram(), "--kubeconfig", d.path(controlPlaneName)}, args...)
 }
 
 // remoteKubectl is a kubectl command on the remote cluster.
 func (d *demo) remoteKubectl(args ...string) command {
-	return append(command{d.path(kubectlName), "--kubeconfig", d.path(remoteName)}, args...)
+	return append(command{d.kubectlProgram(), "--kubeconfig", d.path(remoteName)}, args...)
 }

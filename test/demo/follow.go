@@ -73,7 +73,7 @@ func isStopped(phase string) bool {
 
 var (
 	errOtherwise = errors.New("the tour did not go as told")
-	errEndOfList = errors.New("kubectl stopped watching")
+	errEndOfList = errors.New("the API server ended the watch")
 )
 
 // follow prints how far the rollout of a version is whenever that changes, until it is in a phase.
@@ -81,14 +81,13 @@ func (d *demo) follow(ctx context.Context, version, phase string) (rollout, erro
 	limited, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	in, out := io.Pipe()
-	watch := d.kubectl("-n", kymaNamespace, "get", "modulerollouts", "--watch", "--output", "json")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = out.CloseWithError(orStopped(watch.run(limited, streams{out: out})))
+		_ = out.CloseWithError(orStopped(d.controlPlane.watchRollouts(limited, out)))
 	}()
 	last, err := d.readRollouts(in, version, phase)
-	// The command ends when it cannot write, or by its context.
+	// The watch ends when it cannot write, or by its context.
 	_ = in.Close()
 	cancel()
 	<-ended

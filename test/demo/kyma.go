@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Where the Kyma is: in the control plane, and its copy in the remote cluster.
@@ -21,6 +27,8 @@ const (
 	remoteNamespace = "kyma-system"
 	// laterModule is the module that is enabled from inside the remote cluster.
 	laterModule = "metrics-server"
+	// failingModule cannot be installed.
+	failingModule = "broken"
 )
 
 const kymaYAML = `apiVersion: operator.kyma-project.io/v1beta2
@@ -28,6 +36,7 @@ kind: Kyma
 metadata:
   name: demo
   namespace: kcp-system
+  labels: {kyma-project.io/runtime-id: demo-cluster}
 spec:
   channel: regular
   modules:
@@ -39,6 +48,9 @@ spec:
 // createKyma gives Lifecycle Manager access to the remote cluster and says what
 // modules it is to have. From here on Lifecycle Manager works.
 func (d *demo) createKyma(ctx context.Context) error {
+	if err := d.applyCatalog(ctx); err != nil {
+		return err
+	}
 	secret, err := d.accessSecret(kymaName)
 	if err != nil {
 		return err
@@ -49,7 +61,7 @@ func (d *demo) createKyma(ctx context.Context) error {
 	if err := d.apply(ctx, kymaYAML); err != nil {
 		return err
 	}
-	d.say("created the Kyma demo with three modules:\n")
+	d.say("created the Kyma demo with three modules")
 	return nil
 }
 
@@ -106,67 +118,113 @@ func (d *demo) awaitReady(ctx context.Context, out io.Writer, kymas ...string) e
 
 var errFailed = errors.New("the demo failed")
 
-// kyma is what the demo reads of the Kyma.
-type kyma struct {
-	Metadata struct {
-		UID string `json:"uid"`
-	} `json:"metadata"`
-	Status struct {
-		Modules []struct {
-			Name string `json:"name"`
-		} `json:"modules"`
-	} `json:"status"`
-}
-
-func (d *demo) readKyma(ctx context.Context) (kyma, error) {
-	out, err := d.kubectl("-n", kymaNamespace, "get", "kyma", kymaName, "--output", "json").output(ctx, nil)
-	if err != nil {
-		return kyma{}, err
-	}
-	var read kyma
-	if err := json.Unmarshal([]byte(out), &read); err != nil {
-		return kyma{}, fmt.Errorf("read the Kyma: %w", err)
+func (d *demo) readKyma(ctx context.Context) (*v1beta2.Kyma, error) {
+	read := &v1beta2.Kyma{}
+	if err := d.controlPlane.Get(ctx, client.ObjectKey{Namespace: kymaNamespace, Name: kymaName}, read); err != nil {
+		return nil, fmt.Errorf("read the Kyma: %w", err)
 	}
 	return read, nil
 }
 
-// enableFromInside enables one more module as the owner of the remote cluster
-// does it, and waits until the control plane has seen it.
-func (d *demo) enableFromInside(ctx context.Context) error {
-	enable := d.enableCommand()
-	d.say("enabling %s from inside the remote cluster:\n\n  %s\n", laterModule, enable)
-	if _, err := enable.output(ctx, nil); err != nil {
-		return err
+// module is the status of a module of the Kyma, and whether there is one.
+func module(kyma *v1beta2.Kyma, name string) (v1beta2.ModuleStatus, bool) {
+	for _, module := range kyma.Status.Modules {
+		if module.Name == name {
+			return module, true
+		}
 	}
+	return v1beta2.ModuleStatus{}, false
+}
+
+// awaitKyma waits until the Kyma in the control plane is as asked for, and returns how long that took.
+func (d *demo) awaitKyma(ctx context.Context, what string, is func(*v1beta2.Kyma) bool) (time.Duration, error) {
 	begin := d.now()
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	for {
-		seen, err := d.readKyma(ctx)
+		read, err := d.readKyma(ctx)
 		if err != nil {
-			return fmt.Errorf("wait for module %s in the control plane: %w", laterModule, err)
+			return 0, fmt.Errorf("wait until %s: %w", what, err)
 		}
-		for _, module := range seen.Status.Modules {
-			if module.Name == laterModule {
-				d.say("the control plane has seen it after %.1f s:\n", d.now().Sub(begin).Seconds())
-				return nil
-			}
+		if is(read) {
+			return d.now().Sub(begin), nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for module %s in the control plane: %w", laterModule, context.Cause(ctx))
-		case <-time.After(250 * time.Millisecond):
+			return 0, fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// showDeployments shows what the modules have in the remote cluster.
-func (d *demo) showDeployments(ctx context.Context) error {
-	list := d.remoteKubectl("get", "deployments", "--all-namespaces")
-	d.say("in the remote cluster:\n\n  %s\n", list)
-	if err := list.run(ctx, streams{out: os.Stdout}); err != nil {
+// editFromInside changes the modules as the owner of the remote cluster does it, and says how soon the control plane has
+// seen that.
+func (d *demo) editFromInside(ctx context.Context, name string, enable bool) error {
+	key := client.ObjectKey{Namespace: remoteNamespace, Name: remoteKyma}
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var inside v1beta2.Kyma
+		if err := d.remote.Get(ctx, key, &inside); err != nil {
+			return err
+		}
+		inside.Spec.Modules = slices.DeleteFunc(inside.Spec.Modules, func(m v1beta2.Module) bool { return m.Name == name })
+		if enable {
+			inside.Spec.Modules = append(inside.Spec.Modules, v1beta2.Module{Name: name})
+		}
+		return d.remote.Update(ctx, &inside)
+	})
+	if err != nil {
+		return fmt.Errorf("edit the Kyma in the remote cluster: %w", err)
+	}
+	took, err := d.awaitKyma(ctx, "the control plane has seen the change of module "+name, func(kyma *v1beta2.Kyma) bool {
+		_, there := module(kyma, name)
+		return there == enable
+	})
+	if err != nil {
+		return err
+	}
+	d.say("the control plane shows it after %.1f s:\n", took.Seconds())
+	return nil
+}
+
+// enableFromInside enables one more module inside the remote cluster.
+func (d *demo) enableFromInside(ctx context.Context) error {
+	if d.hasAgent {
+		if err := d.awaitAgent(ctx); err != nil {
+			return err
+		}
+	}
+	d.say("enabling the module %s inside the remote cluster, as its owner does", laterModule)
+	return d.editFromInside(ctx, laterModule, true)
+}
+
+// showFailure enables a module that cannot be installed, shows what users are told, and disables it again.
+func (d *demo) showFailure(ctx context.Context) error {
+	d.say("enabling the module %s, whose team shipped a Service without ports", failingModule)
+	if err := d.editFromInside(ctx, failingModule, true); err != nil {
+		return err
+	}
+	_, err := d.awaitKyma(ctx, "the module "+failingModule+" fails", func(kyma *v1beta2.Kyma) bool {
+		failing, _ := module(kyma, failingModule)
+		return failing.State == shared.StateError && kyma.Status.State == shared.StateError
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.treeCommand(kymaName).run(ctx, streams{out: os.Stdout}); err != nil {
 		return err
 	}
 	d.text("\n")
+	d.say("disabling it again")
+	return d.editFromInside(ctx, failingModule, false)
+}
+
+// showDeployments shows what the modules have in the remote cluster.
+func (d *demo) showDeployments(ctx context.Context) error {
+	list, err := d.remote.table(ctx, "apis/apps/v1/deployments")
+	if err != nil {
+		return err
+	}
+	d.say("in the remote cluster:\n\n  %s\n", d.remoteKubectl("get", "deployments", "--all-namespaces"))
+	d.text(list + "\n")
 	return nil
 }

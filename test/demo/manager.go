@@ -5,26 +5,23 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 )
 
-// resyncInterval bounds how late an edit in the remote cluster is seen. It is 5
-// minutes by default; nobody waits that long at a demo.
+// resyncInterval bounds how late an edit in the remote cluster is seen without the agent. It is 5 minutes by default;
+// nobody waits that long at a demo.
 const resyncInterval = 10 * time.Second
 
 // prepareControlPlane installs what `lifecycle-manager run` needs to find.
 func (d *demo) prepareControlPlane(ctx context.Context) error {
-	definitions, err := command{d.program("lifecycle-manager"), "crds"}.output(ctx, nil)
+	definitions, err := command{d.program("lifecycle-manager"), "crds"}.output(ctx)
 	if err != nil {
 		return err
 	}
-	definitions += "---\n" + namespaceYAML
-	if err := d.apply(ctx, definitions); err != nil {
+	if err := d.apply(ctx, definitions+"---\n"+namespaceYAML); err != nil {
 		return err
 	}
-	established := d.kubectl("wait", "--for=condition=Established", "--timeout=30s", "customresourcedefinitions", "--all")
-	if _, err := established.output(ctx, nil); err != nil {
+	if err := d.controlPlane.awaitDefinitions(ctx); err != nil {
 		return err
 	}
 	d.say("installed the custom resource definitions into the control plane")
@@ -39,57 +36,57 @@ metadata:
 
 // apply applies resources in the control plane.
 func (d *demo) apply(ctx context.Context, resources string) error {
-	_, err := d.kubectl("apply", "--server-side", "-f", "-").output(ctx, strings.NewReader(resources))
+	return d.controlPlane.apply(ctx, resources)
+}
+
+// startManager starts Lifecycle Manager.
+func (d *demo) startManager(ctx context.Context) error {
+	var addresses [3]string
+	for i := range addresses {
+		var err error
+		if addresses[i], err = freeAddress(); err != nil {
+			return err
+		}
+	}
+	run := command{
+		d.program("lifecycle-manager"), "run",
+		"--kubeconfig", d.fleet.ControlPlane.AccessKubeconfig,
+		"--module-upgrade-rollout-max-delay", "0s",
+		"--oci-registry-host", d.registry, "--oci-registry-plain-http", d.registry,
+		"--metrics-bind-address", addresses[0], "--health-probe-bind-address", addresses[1],
+	}
+	if d.hasAgent {
+		if err := d.watchRemoteKyma(ctx); err != nil {
+			return err
+		}
+		run = append(run, managerFlagsForAgent(addresses[2])...)
+	} else {
+		run = append(run, "--resync-interval", resyncInterval.String())
+	}
+	d.managerProbe = "http://" + addresses[1] + "/readyz"
+	var err error
+	d.manager, err = d.startKept("lifecycle-manager", []string{
+		"TEMPORAL_ADDRESS=" + d.fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + d.fleet.Temporal.Namespace,
+	}, run)
 	return err
 }
 
-// startManager starts Lifecycle Manager and waits until it is ready.
-func (d *demo) startManager(ctx context.Context) error {
-	metrics, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	probes, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	d.manager, err = d.startKept("lifecycle-manager", []string{
-		"TEMPORAL_ADDRESS=" + d.fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + d.fleet.Temporal.Namespace,
-	}, command{
-		d.program("lifecycle-manager"), "run",
-		"--kubeconfig", d.fleet.ControlPlane.AccessKubeconfig,
-		"--resync-interval", resyncInterval.String(),
-		"--module-upgrade-rollout-max-delay", "0s",
-		"--oci-registry-host", d.fleet.Registry.Host, "--oci-registry-plain-http", d.fleet.Registry.Host,
-		"--metrics-bind-address", metrics, "--health-probe-bind-address", probes,
-	})
-	if err != nil {
-		return err
-	}
-	if err := d.waitForManager(ctx, "http://"+probes+"/readyz"); err != nil {
-		return err
-	}
-	d.say("started Lifecycle Manager, its log is %s", d.manager.log)
-	return nil
-}
-
-func (d *demo) waitForManager(ctx context.Context, url string) error {
+func (d *demo) waitForManager(ctx context.Context) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		if answers(ctx, url) {
-			return nil
-		}
+	for !answers(ctx, d.managerProbe) {
 		select {
 		case <-d.manager.ended:
 			return d.manager.failure()
 		case <-ctx.Done():
 			return fmt.Errorf("lifecycle-manager is not ready after %s, the end of its log %s:\n%s",
 				patience, d.manager.log, lastLines(d.manager.log, logLines))
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
+	d.say("Lifecycle Manager runs, its log is %s\n", d.manager.log)
+	return nil
 }
 
 // answers reports whether a GET is answered with 200.

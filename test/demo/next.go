@@ -5,18 +5,41 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 )
 
-// enableCommand enables one more module as the owner of the remote cluster does.
-func (d *demo) enableCommand() command {
-	return d.remoteKubectl("-n", remoteNamespace, "patch", "kyma", remoteKyma, "--type", "json",
-		"-p", `[{"op":"add","path":"/spec/modules/-","value":{"name":"`+laterModule+`"}}]`)
+// nextVersion is a file in the demo's folder that gives the next version of the sample module to the channel regular.
+const nextVersion = "next-version.yaml"
+
+const nextVersionYAML = `apiVersion: operator.kyma-project.io/v1beta2
+kind: ModuleReleaseMeta
+metadata:
+  name: sample
+  namespace: kcp-system
+spec:
+  moduleName: sample
+  channels:
+  - channel: regular
+    version: 1.1.0
+  - channel: fast
+    version: 1.1.0
+`
+
+// planCommand says what giving that version to the channel would do.
+func (d *demo) planCommand() command {
+	return command{
+		d.program("lifecycle-manager"), "plan", "--objects", "-f", d.path(nextVersion), "--kubeconfig", d.path(controlPlaneName),
+	}
 }
 
-// moveChannelCommand gives the sample module's next version to the channel regular.
+// moveChannelCommand gives that version to the channel.
 func (d *demo) moveChannelCommand() command {
-	return d.kubectl("-n", kymaNamespace, "patch", "modulereleasemeta", "sample", "--type", "merge",
-		"-p", `{"spec":{"channels":[{"channel":"regular","version":"1.1.0"},{"channel":"fast","version":"1.1.0"}]}}`)
+	return d.kubectl("apply", "--server-side", "--force-conflicts", "-f", d.path(nextVersion))
+}
+
+// editCommand edits the Kyma as the owner of the remote cluster does.
+func (d *demo) editCommand() command {
+	return d.remoteKubectl("-n", remoteNamespace, "edit", "kyma", remoteKyma)
 }
 
 func (d *demo) deleteCommand() command {
@@ -30,7 +53,15 @@ func (d *demo) workflowURL(kind, name, uid string) string {
 	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.PathEscape(id))
 }
 
-// explain says what to open and to try.
+// kubectlHint says how to get the kubectl of the printed commands, if there is none.
+func (d *demo) kubectlHint() string {
+	if _, err := exec.LookPath(d.kubectlProgram()); err == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (there is no kubectl on your PATH: `make kubectl` builds %s)", d.program(builtKubectl))
+}
+
+// explain says what to open, to ask and to try.
 func (d *demo) explain(ctx context.Context) error {
 	read, err := d.readKyma(ctx)
 	if err != nil {
@@ -40,25 +71,27 @@ func (d *demo) explain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the working folder: %w", err)
 	}
+	if err := os.WriteFile(d.path(nextVersion), []byte(nextVersionYAML), 0o600); err != nil {
+		return fmt.Errorf("write the next version: %w", err)
+	}
 	d.text(fmt.Sprintf(`Open
-  Temporal           %s
-  this Kyma there    %s
-  control plane      %s
-  remote cluster     %s
+  Temporal: all Kymas      %s
+  Temporal: this Kyma      %s
+                           (the tab User Metadata says what it waits for)
 
-Try, in another terminal, in %s
-  enable a module from inside the remote cluster (seen within %s):
-    %s
-  move a channel to the next version of a module:
-    %s
-  delete the Kyma, and with it all that its modules have in the remote cluster:
-    %s
+Ask, in another terminal, in %s
+  what is there            %s
+  what an update would do  %s
 
-Ctrl-C ends the demo and all that it has started. The tree below follows what you do.
+Change%s
+  update a module          %s
+  edit from inside         %s
+  delete the Kyma          %s
+
+Ctrl-C ends the demo and everything it started. The tree below follows what you do.
 
 `,
-		d.fleet.Temporal.UIURL, d.workflowURL("kyma", kymaName, read.Metadata.UID),
-		d.kubectl("get", "kymas,manifests", "-A"), d.remoteKubectl("get", "kymas,deployments", "-A"),
-		here, resyncInterval, d.enableCommand(), d.moveChannelCommand(), d.deleteCommand()))
+		d.fleet.Temporal.UIURL, d.workflowURL("kyma", kymaName, string(read.UID)), here,
+		d.treeCommand(), d.planCommand(), d.kubectlHint(), d.moveChannelCommand(), d.editCommand(), d.deleteCommand()))
 	return nil
 }

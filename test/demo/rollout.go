@@ -29,8 +29,12 @@ func (d *demo) tourRollout(ctx context.Context) error {
 		}
 	}
 	d.say("the tour has ended, after %.0f s", d.now().Sub(begin).Seconds())
-	return d.writeVersion(spareVersion, "")
+	_, err := d.writeVersion(stagedModule, spareVersion, "")
+	return err
 }
+
+// operatorAPI is the path of our resources in the API of a cluster.
+const operatorAPI = "apis/operator.kyma-project.io/v1beta2/"
 
 // rolloutsCommand lists the rollouts, versionsCommand which cluster has which version.
 func (d *demo) rolloutsCommand() command { return d.kubectl("get", "modulerollouts", "-A") }
@@ -48,7 +52,7 @@ func (d *demo) bringUnderPolicy(ctx context.Context) error {
 	}
 	apply := d.kubectl("apply", "--server-side", "-f", d.path("tour/policy.yaml"))
 	d.say("a RolloutPolicy has new versions come in stages: %s, about half of the others, the rest:\n\n  %s\n", stagedKyma(1), apply)
-	if _, err := apply.output(ctx, nil); err != nil {
+	if err := d.apply(ctx, stagedPolicy); err != nil {
 		return err
 	}
 	_, err := d.follow(ctx, firstVersion, phaseCompleted)
@@ -104,7 +108,7 @@ func (d *demo) repair(ctx context.Context) error {
 		return err
 	}
 	d.say("all Kymas are Ready again, and the rollouts have ended:\n\n  %s\n", d.rolloutsCommand())
-	list, err := d.rolloutsCommand().output(ctx, nil)
+	list, err := d.controlPlane.table(ctx, operatorAPI+"modulerollouts")
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (d *demo) sayPublished(version, what string) {
 // showVersions shows which cluster has which version, of which the canary must have one and all others another.
 func (d *demo) showVersions(ctx context.Context, canary, others string) error {
 	d.text("\n  " + d.versionsCommand().String() + "\n\n")
-	list, err := d.versionsCommand().output(ctx, nil)
+	list, err := d.controlPlane.table(ctx, operatorAPI+"manifests")
 	if err != nil {
 		return err
 	}

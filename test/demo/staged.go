@@ -42,7 +42,7 @@ const brokenObject = `---
 apiVersion: v1
 kind: Service
 metadata:
-  name: greeting
+  name: without-ports
 spec: {}
 `
 
@@ -68,12 +68,18 @@ spec:
 `, stagedKyma(number), labels, stagedModule)
 }
 
-// createStagedFleet publishes the first version and creates the Kymas that have it.
-func (d *demo) createStagedFleet(ctx context.Context) error {
+// pushFirstVersion pushes the first version. Its entries of the catalog follow with the Kymas.
+func (d *demo) pushFirstVersion(ctx context.Context) error {
 	if err := os.RemoveAll(d.path("tour")); err != nil {
 		return fmt.Errorf("remove what an earlier tour had written: %w", err)
 	}
-	if err := d.publish(ctx, "1.0.0", ""); err != nil {
+	_, err := d.pushVersion(ctx, stagedModule, firstVersion, "")
+	return err
+}
+
+// createStagedFleet publishes the first version and creates the Kymas that have it.
+func (d *demo) createStagedFleet(ctx context.Context) error {
+	if err := d.publish(ctx, firstVersion, ""); err != nil {
 		return err
 	}
 	var all strings.Builder
@@ -87,25 +93,26 @@ func (d *demo) createStagedFleet(ctx context.Context) error {
 	return d.apply(ctx, all.String())
 }
 
-// writeVersion writes a version of the module as its team has it, a manifest and its configuration.
-func (d *demo) writeVersion(version, more string) error {
+// writeVersion writes a version of a module as its team has it, a manifest and its configuration, and returns the folder.
+func (d *demo) writeVersion(module, version, more string) (string, error) {
 	manifest := fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap
 metadata:
   name: %s
 data:
   version: %s
-%s`, stagedModule, version, more)
+%s`, module, version, more)
 	config := fmt.Sprintf(`name: kyma-project.io/module/%[1]s
 moduleName: %[1]s
 version: %[2]s
 manifest: manifest.yaml
 channels: [regular]
-`, stagedModule, version)
-	if err := d.writeTour(filepath.Join(version, "manifest.yaml"), manifest); err != nil {
-		return err
+`, module, version)
+	folder := filepath.Join(module, version)
+	if err := d.writeTour(filepath.Join(folder, "manifest.yaml"), manifest); err != nil {
+		return "", err
 	}
-	return d.writeTour(filepath.Join(version, "module-config.yaml"), config)
+	return filepath.Join(d.path("tour"), folder), d.writeTour(filepath.Join(folder, "module-config.yaml"), config)
 }
 
 // writeTour writes a file below the folder of the tour.
@@ -120,23 +127,29 @@ func (d *demo) writeTour(name, content string) error {
 	return nil
 }
 
-// pushCommand pushes a version into the registry, and prints its entries of the catalog.
-func (d *demo) pushCommand(version string) command {
-	folder := filepath.Join(d.path("tour"), version)
-	return command{d.program("module"), "push", folder, "--registry", d.fleet.Registry.Host, "--plain-http"}
+// pushCommand pushes the version of a module in a folder into the registry, and prints its entries of the catalog.
+func (d *demo) pushCommand(folder string) command {
+	return d.moduleTool("push", folder, "--registry", d.registry, "--plain-http")
 }
 
-// publishLine is what publishes a version, as a line for a shell.
+// publishLine is what publishes a version of the tour's module, as a line for a shell.
 func (d *demo) publishLine(version string) string {
-	return d.pushCommand(version).String() + " | " + d.kubectl("apply", "--server-side", "-f", "-").String()
+	folder := filepath.Join(d.path("tour"), stagedModule, version)
+	return d.pushCommand(folder).String() + " | " + d.kubectl("apply", "--server-side", "-f", "-").String()
 }
 
-// publish pushes a version, and gives it to the channel regular.
-func (d *demo) publish(ctx context.Context, version, more string) error {
-	if err := d.writeVersion(version, more); err != nil {
-		return err
+// pushVersion pushes a version of a module, and returns its entries of the catalog.
+func (d *demo) pushVersion(ctx context.Context, module, version, more string) (string, error) {
+	folder, err := d.writeVersion(module, version, more)
+	if err != nil {
+		return "", err
 	}
-	entries, err := d.pushCommand(version).output(ctx, nil)
+	return d.pushCommand(folder).output(ctx)
+}
+
+// publish pushes a version of the tour's module, and gives it to the channel regular.
+func (d *demo) publish(ctx context.Context, version, more string) error {
+	entries, err := d.pushVersion(ctx, stagedModule, version, more)
 	if err != nil {
 		return err
 	}

@@ -143,11 +143,9 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 	}
 	restart := func() {
 		s.RunFleet("start", server)
-		// These reconnect by themselves, but only after up to a minute.
-		for _, program := range []string{"kube-controller-manager", "kube-scheduler", "kwok"} {
-			s.RunFleet("stop", "remote-1/"+program)
-			s.RunFleet("start", "remote-1/"+program)
-		}
+		// It reconnects by itself, but only after up to a minute.
+		s.RunFleet("stop", "remote-1/kube-controller-manager")
+		s.RunFleet("start", "remote-1/kube-controller-manager")
 		down = false
 	}
 	// Whatever happens, the environment is cleaned up, and the next test begins, with a cluster that works.

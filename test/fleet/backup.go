@@ -25,7 +25,11 @@ func snapshotCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("find the file of the snapshot: %w", err)
 			}
-			return explain(f.Snapshot(cmd.Context(), args[0], file))
+			builder, err := s.builder(f.Progress)
+			if err != nil {
+				return err
+			}
+			return explain(f.Snapshot(cmd.Context(), builder, args[0], file))
 		},
 	}
 }
@@ -46,7 +50,11 @@ func restoreCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("find the file of the snapshot: %w", err)
 			}
-			return explain(f.Restore(cmd.Context(), args[0], file, bump))
+			builder, err := s.builder(f.Progress)
+			if err != nil {
+				return err
+			}
+			return explain(f.Restore(cmd.Context(), builder, args[0], file, bump))
 		},
 	}
 	cmd.Flags().Uint64Var(&bump, "bump-revision", revisionBump,

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/progress"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // settings are the flags that all commands have.
@@ -78,21 +78,20 @@ func (s *settings) printer(cmd *cobra.Command) *progress.Printer {
 }
 
 // builder returns what builds the programs.
-func (s *settings) builder(printer *progress.Printer) (build.Builder, error) {
-	cache := s.cacheDir
-	if cache == "" {
-		var err error
-		if cache, err = build.DefaultCache(); err != nil {
-			return build.Builder{}, err
+func (s *settings) builder(printer *progress.Printer) (programs.Builder, error) {
+	builder, err := programs.DefaultBuilder(func(line string) { printer.Printf("%s", line) })
+	if err != nil {
+		return programs.Builder{}, err
+	}
+	if s.cacheDir != "" {
+		builder.Cache = s.cacheDir
+	}
+	if s.components != "" {
+		if builder.Components, err = programs.Components(s.components); err != nil {
+			return programs.Builder{}, err
 		}
 	}
-	components, err := build.Components(s.components)
-	if err != nil {
-		return build.Builder{}, err
-	}
-	return build.Builder{
-		Components: components, Cache: cache, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Progress: printer,
-	}, nil
+	return builder, nil
 }
 
 // addOutput gives a command the flag for its output's format.

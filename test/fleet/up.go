@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 func upCommand(s *settings) *cobra.Command {
@@ -61,6 +64,7 @@ func upCommand(s *settings) *cobra.Command {
 	flags.IntVar(&options.Remotes, "remotes", 1, "how many remote clusters there are at least")
 	flags.BoolVar(&options.RegistryAuth, "registry-auth", false, "make the registry ask for user and password (see env)")
 	flags.BoolVar(&options.WithoutTemporal, "without-temporal", false, "without Temporal, for those who bring their own")
+	flags.BoolVar(&options.WithoutRegistry, "without-registry", false, "without a registry, for those who bring their own")
 	flags.IntVar(&options.ControlPlanePort, "control-plane-port", 0, "port of the control plane's API server (default: chosen)")
 	flags.IntVar(&options.TemporalPort, "temporal-port", 0, "port of Temporal (default: chosen)")
 	flags.IntVar(&options.TemporalUIPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: chosen)")
@@ -120,31 +124,31 @@ func superviseCommand(s *settings) *cobra.Command {
 }
 
 func buildCommand(s *settings) *cobra.Command {
-	var optional []string
-	for _, group := range build.Groups() {
-		if group.Optional {
-			optional = append(optional, group.Name)
-		}
-	}
+	optional := programs.OptionalNames()
 	cmd := &cobra.Command{
-		Use:       "build [GROUP...]",
+		Use:       "build [PROGRAM...]",
 		Short:     "Builds the programs that are missing in the cache, and starts nothing",
-		Long:      "Builds the programs that are missing in the cache, and starts nothing.\nA fleet does without these groups, which are built when named: " + strings.Join(optional, ", "),
+		Long:      "Builds the programs that are missing in the cache, and starts nothing.\nThese are built only if they are named: " + strings.Join(optional, ", "),
 		ValidArgs: optional,
 		Args:      cobra.OnlyValidArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, names []string) error {
 			printer := s.printer(cmd)
 			builder, err := s.builder(printer)
 			if err != nil {
 				return err
 			}
-			builder.Optional = args
-			paths, err := builder.Ensure(cmd.Context())
+			paths, err := builder.Ensure(cmd.Context(), names...)
 			if err != nil {
 				return err
 			}
-			printer.Printf("all %d programs and files are there", len(paths))
-			return s.print(cmd.OutOrStdout(), paths, func(io.Writer) error { return nil })
+			return s.print(cmd.OutOrStdout(), paths, func(out io.Writer) error {
+				for _, name := range slices.Sorted(maps.Keys(paths)) {
+					if _, err := fmt.Fprintln(out, paths[name]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		},
 	}
 	s.addOutput(cmd)

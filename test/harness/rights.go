@@ -63,7 +63,7 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	for _, namespace := range needed {
 		s.EnsureNamespace(s.ControlPlane, namespace)
 	}
-	account := "instance" // the fleet has a ClusterRoleBinding lifecycle-manager of its own
+	account := "instance"
 	values := map[string]any{
 		"namespaces": namespaces, "accessSecretNamespace": flagOf(flags, "--access-secret-namespace"),
 		"temporal": map[string]any{"address": "127.0.0.1:7233"}, "crds": map[string]any{"install": false},

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/module/command"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
@@ -35,6 +36,10 @@ type options struct {
 }
 
 func main() {
+	// The module tool itself, for those who have no program of its own at hand: modules module push FOLDER ...
+	if len(os.Args) > 1 && os.Args[1] == "module" {
+		os.Exit(command.Execute(os.Args[2:], "", command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	}
 	os.Exit(run())
 }
 
@@ -54,7 +59,7 @@ func newCommand() *cobra.Command {
 	var given options
 	var descriptor string
 	var passwordStdin bool
-	command := &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "modules --registry HOST[:PORT][/SUBPATH] --out FOLDER",
 		Short: "Push the modules of demo and tests, and write their resources",
 		Long: `Push the modules of demo and tests to a registry, and write their ModuleTemplates
@@ -64,19 +69,19 @@ With go run -C, a relative folder is relative to this program's own.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(command *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			given.request.Descriptor = ship.DescriptorForm(descriptor)
 			if passwordStdin {
-				password, err := io.ReadAll(command.InOrStdin())
+				password, err := io.ReadAll(cmd.InOrStdin())
 				if err != nil {
 					return fmt.Errorf("read password: %w", err)
 				}
 				given.registry.Password = strings.TrimRight(string(password), "\r\n")
 			}
-			return pushAll(command.Context(), given, command.ErrOrStderr())
+			return pushAll(cmd.Context(), given, cmd.ErrOrStderr())
 		},
 	}
-	flags := command.Flags()
+	flags := cmd.Flags()
 	flags.StringVar(&given.here, "source", ".", "folder of this program, with the modules' configurations")
 	flags.StringVar(&given.out, "out", "", "folder for the resources")
 	flags.StringSliceVar(&given.only, "only", nil, "push only these modules, such as sample or sample/1.0.0")
@@ -87,28 +92,28 @@ With go run -C, a relative folder is relative to this program's own.`,
 	flags.BoolVar(&given.overwrite, "overwrite", false, "replace versions that the registry has with other content")
 	flags.StringVar(&descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded or none")
 	for _, required := range []string{"out", "registry"} {
-		if err := command.MarkFlagRequired(required); err != nil {
+		if err := cmd.MarkFlagRequired(required); err != nil {
 			panic(err) // a flag that was defined above
 		}
 	}
-	command.AddCommand(newLintCommand())
-	return command
+	cmd.AddCommand(newLintCommand())
+	return cmd
 }
 
 // newLintCommand checks modules as `module lint` does. Most of them are complete only once they are assembled from the
 // Go modules that their operators are published in.
 func newLintCommand() *cobra.Command {
 	var here, kubeVersion string
-	command := &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "lint [MODULE...]",
 		Short: "Check the modules without pushing them",
-		RunE: func(command *cobra.Command, names []string) error {
-			return lintAll(command.Context(), here, kubeVersion, names, command.OutOrStdout())
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return lintAll(cmd.Context(), here, kubeVersion, names, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVar(&here, "source", ".", "folder of this program, with the modules' configurations")
-	command.Flags().StringVar(&kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes to check for")
-	return command
+	cmd.Flags().StringVar(&here, "source", ".", "folder of this program, with the modules' configurations")
+	cmd.Flags().StringVar(&kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes to check for")
+	return cmd
 }
 
 func lintAll(ctx context.Context, here, kubeVersion string, names []string, out io.Writer) (err error) {

@@ -20,20 +20,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/agentpod"
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-const (
-	// namespace is that of all objects of the agent.
-	namespace = "kyma-system"
-	// interval is how often the cluster is asked what shall run.
-	interval = 200 * time.Millisecond
-	// servicePort is the port that API servers call webhooks on.
-	servicePort = "443"
-)
+// interval is how often the cluster is asked what shall run.
+const interval = 200 * time.Millisecond
 
 // Agent is the agent of a cluster, from the creation of its Deployment until its deletion or the end of the test.
 type Agent struct {
@@ -47,7 +42,7 @@ type Agent struct {
 	mu      sync.Mutex
 	process *process.Process
 	// running is what the process was started as, and files the content of its files.
-	running pod
+	running agentpod.Pod
 	files   string
 	// held agents are not started.
 	held   bool
@@ -96,7 +91,7 @@ func Follow(t testing.TB, remote cluster.Cluster) *Agent {
 
 // reconcile makes the process what the cluster says. What cannot be read now is read the next time.
 func (a *Agent) reconcile(ctx context.Context, program string) {
-	wanted, files, err := read(ctx, a.remote, a.mount.Folder)
+	wanted, files, err := agentpod.Read(ctx, a.remote, a.mount.Folder)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.unread = err; err != nil {
@@ -112,13 +107,13 @@ func (a *Agent) reconcile(ctx context.Context, program string) {
 	if a.process != nil && !a.process.Running() {
 		a.process = nil
 	}
-	if a.process != nil && !wanted.equal(a.running) {
+	if a.process != nil && !wanted.Equal(a.running) {
 		a.end(syscall.SIGTERM)
 	}
-	if a.process != nil || a.held || wanted.address == "" || files == nil {
+	if a.process != nil || a.held || wanted.Address == "" || files == nil {
 		return
 	}
-	a.process, a.running = process.Start(a.t, a.log, wanted.environment, program, wanted.arguments...), wanted
+	a.process, a.running = process.Start(a.t, a.log, wanted.Environment, program, wanted.Arguments...), wanted
 	a.starts++
 }
 
@@ -192,16 +187,16 @@ func (a *Agent) BecomesReady(within time.Duration) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		said, _ := os.ReadFile(a.Log)
-		require.Fail(a.t, "the agent does not become ready", "started %d times, at %q; what could not be read: %v; its log:\n%s", a.starts, a.running.address, a.unread, said)
+		require.Fail(a.t, "the agent does not become ready", "started %d times, at %q; what could not be read: %v; its log:\n%s", a.starts, a.running.Address, a.unread, said)
 	}
 }
 
 // isUpToDate tells whether the process runs as the cluster says now.
 func (a *Agent) isUpToDate() bool {
-	wanted, files, err := read(a.t.Context(), a.remote, a.mount.Folder)
+	wanted, files, err := agentpod.Read(a.t.Context(), a.remote, a.mount.Folder)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return err == nil && a.process != nil && wanted.equal(a.running) && fmt.Sprint(files) == a.files
+	return err == nil && a.process != nil && wanted.Equal(a.running) && fmt.Sprint(files) == a.files
 }
 
 // Ended waits until no process runs, as after the deletion of the Deployment.
@@ -215,7 +210,7 @@ func (a *Agent) CommonName() string {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}} //nolint:gosec // whoever it is, what it shows is compared
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(a.address(), servicePort))
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(a.address(), agentpod.Port))
 	if err != nil {
 		return ""
 	}
@@ -254,5 +249,5 @@ func (a *Agent) PeakMemory() float64 {
 func (a *Agent) address() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.running.address
+	return a.running.Address
 }

@@ -138,6 +138,7 @@ func (c *cluster) await(t *testing.T, st step) answer {
 		case st.until == "",
 			st.until == "gone" && last.code == http.StatusNotFound,
 			st.until == "there" && last.code == http.StatusOK,
+			st.until == "deleted" && bytes.Contains(last.body, []byte(`"deletionTimestamp"`)),
 			st.until == "settled" && time.Since(since) > still:
 			return last
 		}

@@ -12,7 +12,7 @@ type step struct {
 	accept string
 	agent  string
 	// pause is for what happens by itself: "settled" until the object that was read does not change any more, "gone" until
-	// it is not found, "there" until it is found.
+	// it is not found, "there" until it is found, "deleted" until it has a time of deletion.
 	until string
 }
 
@@ -162,6 +162,7 @@ func scenarios() []scenario {
 			{verb: "DELETE", path: "/api/v1/namespaces/NS-2?propagationPolicy=Background"},
 			{verb: "DELETE", path: "/api/v1/namespaces/NS-2"},
 			{verb: "PATCH", path: "/api/v1/namespaces/NS-2/configmaps/b" + apply, patch: "apply", body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`},
+			{verb: "GET", path: "/api/v1/namespaces/NS-2/configmaps/a", until: "deleted"},
 			{verb: "PATCH", path: "/api/v1/namespaces/NS-2/configmaps/a?fieldManager=m", patch: "merge", body: `{"metadata":{"finalizers":null}}`},
 			{verb: "GET", path: "/api/v1/namespaces/NS-2", until: "gone"},
 			{verb: "DELETE", path: "/api/v1/namespaces/kube-system"},

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/kube"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // Snapshot saves what a cluster's etcd has stored in a file, while the cluster works.
-func (f *Fleet) Snapshot(ctx context.Context, name, file string) error {
+func (f *Fleet) Snapshot(ctx context.Context, builder programs.Builder, name, file string) error {
 	unlock, err := f.lockLoaded(ctx)
 	if err != nil {
 		return err
@@ -22,12 +23,12 @@ func (f *Fleet) Snapshot(ctx context.Context, name, file string) error {
 	if err != nil {
 		return err
 	}
-	return f.finish(ctx, cluster.SaveSnapshot(file))
+	return f.finish(ctx, builder, cluster.SaveSnapshot(file))
 }
 
 // Restore stops a cluster, puts a snapshot in the place of what its etcd has stored, and starts it again. Everything
 // that was written after the snapshot is lost. See kube.Cluster.RestoreSnapshot for bump.
-func (f *Fleet) Restore(ctx context.Context, name, file string, bump uint64) error {
+func (f *Fleet) Restore(ctx context.Context, builder programs.Builder, name, file string, bump uint64) error {
 	unlock, err := f.lockLoaded(ctx)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (f *Fleet) Restore(ctx context.Context, name, file string, bump uint64) err
 	if err := os.RemoveAll(cluster.RestoredData()); err != nil {
 		return fmt.Errorf("restore cluster %s: %w", name, err)
 	}
-	if err := f.finish(ctx, cluster.RestoreSnapshot(file, bump)); err != nil {
+	if err := f.finish(ctx, builder, cluster.RestoreSnapshot(file, bump)); err != nil {
 		return err
 	}
 	if err := f.stopCluster(ctx, name, stopGrace); err != nil {
@@ -53,12 +54,13 @@ func (f *Fleet) Restore(ctx context.Context, name, file string, bump uint64) err
 	return f.ensureCluster(ctx, name)
 }
 
-// finish runs a program to its end.
-func (f *Fleet) finish(ctx context.Context, program kube.Program) error {
-	path := f.state.Binaries[program.Name]
-	if path == "" {
-		return fmt.Errorf("%s was not built: the fleet was brought up by an older version of this program", program.Name)
+// finish runs an optional program to its end, and builds it first if it is missing.
+func (f *Fleet) finish(ctx context.Context, builder programs.Builder, program kube.Program) error {
+	built, err := builder.Ensure(ctx, program.Name)
+	if err != nil {
+		return err
 	}
+	path := built[program.Name]
 	cmd := exec.CommandContext(ctx, path, program.Args...)
 	cmd.Env = f.environment(program.Env...)
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -71,7 +71,7 @@ func (f *Fleet) startCluster(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cluster.WriteKubeconfigs(); err != nil {
+	if err := cluster.WriteKubeconfig(); err != nil {
 		return err
 	}
 	client, err := cluster.Client()
@@ -94,7 +94,7 @@ func (f *Fleet) startCluster(ctx context.Context, name string) error {
 		}
 	}
 	makeAndWork := func(ctx context.Context) error {
-		if err := errors.Join(client.CreateNode(ctx), client.CreateAccess(ctx)); err != nil {
+		if err := client.CreateAccess(ctx); err != nil {
 			return err
 		}
 		return client.Working(ctx)

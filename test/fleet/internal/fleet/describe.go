@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"sort"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/service"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // Description is what users of a fleet need to know of it. Paths are absolute.
@@ -23,7 +25,7 @@ type Description struct {
 	Remotes      []ClusterInfo `json:"remotes"`
 	Temporal     TemporalInfo  `json:"temporal"`
 	Registry     RegistryInfo  `json:"registry"`
-	// Kubectl is the path of a kubectl of the clusters' version.
+	// Kubectl is the path of the kubectl that was built for fleets, else of the one on the PATH. Empty if there is neither.
 	Kubectl string `json:"kubectl"`
 }
 
@@ -75,10 +77,13 @@ func (f *Fleet) Describe() (Description, error) {
 		Registry: RegistryInfo{
 			Host: registry.Host(), URL: registry.URL(), Username: registry.Username, Password: registry.Password,
 		},
-		Kubectl: f.state.Binaries["kubectl"],
+		Kubectl: f.kubectl(),
 	}
 	if f.state.WithoutTemporal {
 		description.Temporal = TemporalInfo{}
+	}
+	if f.state.WithoutRegistry {
+		description.Registry = RegistryInfo{}
 	}
 	for _, cluster := range f.state.Clusters {
 		known, err := f.cluster(cluster.Name)
@@ -93,6 +98,17 @@ func (f *Fleet) Describe() (Description, error) {
 		description.Remotes = append(description.Remotes, info)
 	}
 	return description, nil
+}
+
+func (f *Fleet) kubectl() string {
+	if built := f.state.Binaries[programs.Kubectl]; built != "" {
+		return built
+	}
+	found, err := exec.LookPath("kubectl")
+	if err != nil {
+		return ""
+	}
+	return found
 }
 
 func clusterInfo(cluster kube.Cluster) ClusterInfo {
@@ -213,7 +229,10 @@ func (f *Fleet) probe(ctx context.Context, c component) ComponentStatus {
 
 // components are all components of the fleet, by name.
 func (f *Fleet) components() ([]component, error) {
-	all := []component{f.registryComponent()}
+	var all []component
+	if !f.state.WithoutRegistry {
+		all = append(all, f.registryComponent())
+	}
 	if !f.state.WithoutTemporal {
 		all = append(all, f.temporalComponent())
 	}

@@ -79,12 +79,8 @@ func (f *Fleet) stopTogether(ctx context.Context, components []string, grace tim
 
 // stopCluster stops the programs of a cluster in reverse order.
 func (f *Fleet) stopCluster(ctx context.Context, name string, grace time.Duration) error {
-	for _, programs := range [][]string{{kube.Kwok, kube.Scheduler, kube.ControllerManager}, {kube.APIServer}, {kube.Etcd}} {
-		var components []string
-		for _, program := range programs {
-			components = append(components, inCluster(name, program))
-		}
-		if err := f.stopTogether(ctx, components, grace); err != nil {
+	for _, program := range []string{kube.ControllerManager, kube.APIServer, kube.Etcd} {
+		if err := f.Launcher.Records.Stop(ctx, inCluster(name, program), grace); err != nil {
 			return err
 		}
 	}

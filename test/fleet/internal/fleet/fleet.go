@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/kube"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
@@ -126,7 +125,6 @@ func (f *Fleet) cluster(name string) (kube.Cluster, error) {
 		Cluster:  *cluster,
 		Dir:      f.Folder.Cluster(name),
 		Binaries: f.state.Binaries,
-		Stages:   f.state.Binaries[build.KwokStages],
 	}, nil
 }
 

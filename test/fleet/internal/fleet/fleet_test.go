@@ -158,7 +158,7 @@ func TestVariablesNameEachCluster(t *testing.T) {
 func TestKubeconfigsReferToNoFile(t *testing.T) {
 	cluster := kube.Cluster{Cluster: state.Cluster{Name: "remote-1", APIServer: state.Port{Number: 20001}}, Dir: t.TempDir()}
 	require.NoError(t, cluster.WriteCertificates(time.Now()))
-	require.NoError(t, cluster.WriteKubeconfigs())
+	require.NoError(t, cluster.WriteKubeconfig())
 	config, err := clientcmd.LoadFromFile(cluster.Kubeconfig(kube.Admin))
 	require.NoError(t, err)
 	server, auth := config.Clusters["remote-1"], config.AuthInfos[kube.Admin]

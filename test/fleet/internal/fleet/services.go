@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // ensureTemporal brings the Temporal server up, or up again. With keepPorts it
@@ -76,6 +77,6 @@ func (f *Fleet) ensureRegistry(ctx context.Context) error {
 func (f *Fleet) registryComponent() component {
 	server := f.registry()
 	return component{
-		name: registryComponent, path: f.state.Binaries["registry"], args: server.Args(), env: server.Env(), ready: server.Ready,
+		name: registryComponent, path: f.state.Binaries[programs.Registry], args: server.Args(), env: server.Env(), ready: server.Ready,
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // UpOptions say what a fleet is to consist of.
@@ -25,8 +26,8 @@ type UpOptions struct {
 	Remotes int
 	// RegistryAuth makes the registry ask for a user and a password.
 	RegistryAuth bool
-	// WithoutTemporal omits the Temporal server.
-	WithoutTemporal bool
+	// WithoutTemporal omits the Temporal server, WithoutRegistry the registry.
+	WithoutTemporal, WithoutRegistry bool
 	// Fixed ports; 0 leaves the choice to the fleet.
 	TemporalPort, TemporalUIPort, RegistryPort, ControlPlanePort int
 	// OwnerPID is the process with which the fleet ends, or 0.
@@ -36,7 +37,7 @@ type UpOptions struct {
 // Up brings the fleet up. What runs already stays unchanged, so it also finishes
 // what an interrupted Up has begun. When a component fails, or the context ends
 // while components start, nothing of the fleet runs afterwards.
-func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions) error {
+func (f *Fleet) Up(ctx context.Context, builder programs.Builder, options UpOptions) error {
 	if options.Remotes < 0 || options.Remotes > maxRemotes {
 		return fmt.Errorf("--remotes %d: want 0 to %d", options.Remotes, maxRemotes)
 	}
@@ -55,7 +56,11 @@ func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions
 	if err := f.apply(options); err != nil {
 		return err
 	}
-	f.state.Binaries, err = builder.Ensure(ctx)
+	var optional []string
+	if !f.state.WithoutRegistry {
+		optional = append(optional, programs.Registry)
+	}
+	f.state.Binaries, err = builder.Ensure(ctx, optional...)
 	if err != nil {
 		return err
 	}
@@ -82,11 +87,14 @@ func (f *Fleet) startAll(ctx context.Context, owner *process.Identity) error {
 		return err
 	}
 	names := append([]string{state.ControlPlane}, f.state.Remotes()...)
-	services := "Temporal and a registry"
-	if f.state.WithoutTemporal {
-		services = "and a registry"
+	started := slices.Clone(names)
+	if !f.state.WithoutTemporal {
+		started = append(started, "Temporal")
 	}
-	f.Progress.Printf("starting %s, %s; state and logs are in %s", strings.Join(names, ", "), services, f.Folder.Path)
+	if !f.state.WithoutRegistry {
+		started = append(started, "a registry")
+	}
+	f.Progress.Printf("starting %s; state and logs are in %s", strings.Join(started, ", "), f.Folder.Path)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		group.Go(func() error { return f.ensureCluster(ctx, name) })
@@ -94,7 +102,9 @@ func (f *Fleet) startAll(ctx context.Context, owner *process.Identity) error {
 	if !f.state.WithoutTemporal {
 		group.Go(func() error { return f.ensureTemporal(ctx, false) })
 	}
-	group.Go(func() error { return f.ensureRegistry(ctx) })
+	if !f.state.WithoutRegistry {
+		group.Go(func() error { return f.ensureRegistry(ctx) })
+	}
 	return group.Wait()
 }
 
@@ -118,7 +128,10 @@ func (f *Fleet) apply(options UpOptions) error {
 	if options.WithoutTemporal && exists(f.Folder.Temporal()) {
 		return errors.New("this fleet has a Temporal server: take the fleet down first")
 	}
-	f.state.WithoutTemporal = options.WithoutTemporal
+	if options.WithoutRegistry && exists(f.Folder.Registry()) {
+		return errors.New("this fleet has a registry: take the fleet down first")
+	}
+	f.state.WithoutTemporal, f.state.WithoutRegistry = options.WithoutTemporal, options.WithoutRegistry
 	return errors.Join(
 		fix("--control-plane-port", &f.state.Cluster(state.ControlPlane).APIServer, options.ControlPlanePort),
 		fix("--temporal-port", &f.state.Temporal.Frontend, options.TemporalPort),

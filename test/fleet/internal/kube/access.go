@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -24,6 +23,9 @@ import (
 // accessNamespace has the service account. It is there from the start and
 // cannot be deleted, so no test can cut off Lifecycle Manager by cleaning up.
 const accessNamespace = metav1.NamespaceSystem
+
+// accessBinding makes the service account an admin. The chart of Lifecycle Manager has a binding of the plain name.
+const accessBinding = "fleet:lifecycle-manager"
 
 // tokenSecret is the Secret whose token the cluster fills in.
 const tokenSecret = "lifecycle-manager-token"
@@ -68,30 +70,6 @@ func (c *Client) ServerReady(ctx context.Context) error {
 	return nil
 }
 
-// CreateNode makes the simulated node. What exists stays unchanged.
-func (c *Client) CreateNode(ctx context.Context) error {
-	capacity := corev1.ResourceList{
-		corev1.ResourceCPU:              resource.MustParse("256"),
-		corev1.ResourceMemory:           resource.MustParse("1Ti"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("10Ti"),
-		corev1.ResourcePods:             resource.MustParse("10000"),
-	}
-	_, err := c.core.Nodes().Create(ctx, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        nodeName,
-			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
-			Labels: map[string]string{
-				corev1.LabelHostname:   nodeName,
-				corev1.LabelOSStable:   "linux",
-				corev1.LabelArchStable: "amd64",
-				"type":                 "kwok",
-			},
-		},
-		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
-	}, metav1.CreateOptions{})
-	return created("node "+nodeName, err)
-}
-
 // CreateAccess makes the service account for Lifecycle Manager, with a token
 // that does not expire and the role cluster-admin.
 func (c *Client) CreateAccess(ctx context.Context) error {
@@ -102,13 +80,13 @@ func (c *Client) CreateAccess(ctx context.Context) error {
 		return err
 	}
 	_, err = c.rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: LifecycleManager},
+		ObjectMeta: metav1.ObjectMeta{Name: accessBinding},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{
 			Kind: rbacv1.ServiceAccountKind, Namespace: accessNamespace, Name: LifecycleManager,
 		}},
 	}, metav1.CreateOptions{})
-	if err := created("cluster role binding "+LifecycleManager, err); err != nil {
+	if err := created("cluster role binding "+accessBinding, err); err != nil {
 		return err
 	}
 	_, err = c.core.Secrets(accessNamespace).Create(ctx, &corev1.Secret{
@@ -194,7 +172,7 @@ func (c Cluster) RemoveData() error {
 
 // MakeFolders makes the folders that the programs expect, and the API server's audit policy.
 func (c Cluster) MakeFolders() error {
-	for _, name := range []string{"pki", "kubeconfig", "etcd", "volume-plugins", "kwok"} {
+	for _, name := range []string{"pki", "kubeconfig", "etcd", "volume-plugins"} {
 		if err := os.MkdirAll(filepath.Join(c.Dir, name), 0o700); err != nil {
 			return fmt.Errorf("folders of cluster %s: %w", c.Name, err)
 		}

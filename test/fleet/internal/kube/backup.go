@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/programs"
 )
 
 // etcdPeer is where the only member of its cluster listens for peers, of which there are none: any port will do.
@@ -29,7 +30,7 @@ func (c Cluster) etcdMember(folder string) []string {
 
 // SaveSnapshot writes what etcd, which runs, has stored into a file.
 func (c Cluster) SaveSnapshot(file string) Program {
-	return Program{Name: etcdctl, Args: []string{
+	return Program{Name: programs.Etcdctl, Args: []string{
 		"snapshot", "save", file,
 		"--endpoints=https://" + ports.Address(c.Etcd.Number),
 		"--cacert=" + c.pki(etcdAuthority),
@@ -45,5 +46,5 @@ func (c Cluster) RestoreSnapshot(file string, bump uint64) Program {
 	if bump > 0 {
 		args = append(args, "--bump-revision="+strconv.FormatUint(bump, 10), "--mark-compacted")
 	}
-	return Program{Name: etcdutl, Args: args}
+	return Program{Name: programs.Etcdutl, Args: args}
 }

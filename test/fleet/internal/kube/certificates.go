@@ -16,37 +16,20 @@ import (
 
 // The files of a cluster's certificates and keys.
 const (
-	authorityCertificate  = "ca.crt"
-	authorityKey          = "ca.key"
-	etcdAuthority         = "etcd-ca.crt"
-	frontProxyAuthority   = "front-proxy-ca.crt"
-	serviceAccountKey     = "service-account.key"
-	serviceAccountPublic  = "service-account.pub"
-	serverPair            = "apiserver"
-	etcdServerPair        = "etcd"
-	etcdClientPair        = "etcd-client"
-	frontProxyPair        = "front-proxy-client"
-	frontProxyCommonName  = "front-proxy-client"
-	certificateSuffix     = ".crt"
-	keySuffix             = ".key"
-	controllerManagerUser = "kube-controller-manager"
-	schedulerUser         = "kube-scheduler"
+	authorityCertificate = "ca.crt"
+	authorityKey         = "ca.key"
+	etcdAuthority        = "etcd-ca.crt"
+	frontProxyAuthority  = "front-proxy-ca.crt"
+	serviceAccountKey    = "service-account.key"
+	serviceAccountPublic = "service-account.pub"
+	serverPair           = "apiserver"
+	etcdServerPair       = "etcd"
+	etcdClientPair       = "etcd-client"
+	frontProxyPair       = "front-proxy-client"
+	frontProxyCommonName = "front-proxy-client"
+	certificateSuffix    = ".crt"
+	keySuffix            = ".key"
 )
-
-// user is a user of the cluster with a client certificate.
-type user struct {
-	file   string
-	name   string
-	groups []string
-}
-
-func users() []user {
-	return []user{
-		{file: Admin, name: "admin", groups: []string{"system:masters"}},
-		{file: controllerManagerUser, name: "system:kube-controller-manager"},
-		{file: schedulerUser, name: "system:kube-scheduler"},
-	}
-}
 
 // WriteCertificates makes all certificates, keys and kubeconfigs with client
 // certificates of a new cluster. Three authorities keep apart who may talk to
@@ -67,16 +50,11 @@ func (c Cluster) WriteCertificates(now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("certificates of cluster %s: %w", c.Name, err)
 	}
-	for _, user := range users() {
-		pair, err := authority.Client(user.name, user.groups, now)
-		if err != nil {
-			return fmt.Errorf("certificates of cluster %s: %w", c.Name, err)
-		}
-		if err := c.writePair(user.file, pair); err != nil {
-			return err
-		}
+	pair, err := authority.Client("admin", []string{"system:masters"}, now)
+	if err != nil {
+		return fmt.Errorf("certificates of cluster %s: %w", c.Name, err)
 	}
-	return nil
+	return c.writePair(Admin, pair)
 }
 
 func (c Cluster) writeServer(authority *pki.Authority, now time.Time) error {
@@ -143,26 +121,17 @@ func (c Cluster) writePair(name string, pair pki.Pair) error {
 	)
 }
 
-// WriteKubeconfigs writes the kubeconfigs with client certificates, for the
-// present port of the API server.
-func (c Cluster) WriteKubeconfigs() error {
-	for _, user := range users() {
-		certificate, err := os.ReadFile(c.pki(user.file + certificateSuffix))
-		if err != nil {
-			return fmt.Errorf("kubeconfig %s of cluster %s: %w", user.file, c.Name, err)
-		}
-		key, err := os.ReadFile(c.pki(user.file + keySuffix))
-		if err != nil {
-			return fmt.Errorf("kubeconfig %s of cluster %s: %w", user.file, c.Name, err)
-		}
-		err = c.writeKubeconfig(user.file, &clientcmdapi.AuthInfo{
-			ClientCertificateData: certificate, ClientKeyData: key,
-		})
-		if err != nil {
-			return err
-		}
+// WriteKubeconfig writes the admin's kubeconfig, for the present port of the API server.
+func (c Cluster) WriteKubeconfig() error {
+	certificate, err := os.ReadFile(c.pki(Admin + certificateSuffix))
+	if err != nil {
+		return fmt.Errorf("kubeconfig of cluster %s: %w", c.Name, err)
 	}
-	return nil
+	key, err := os.ReadFile(c.pki(Admin + keySuffix))
+	if err != nil {
+		return fmt.Errorf("kubeconfig of cluster %s: %w", c.Name, err)
+	}
+	return c.writeKubeconfig(Admin, &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key})
 }
 
 // writeKubeconfig writes a kubeconfig that has all it needs and refers to no

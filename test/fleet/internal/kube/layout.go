@@ -11,17 +11,10 @@ import (
 
 // The components of a cluster, in the order of their start.
 const (
-	Etcd              = "etcd"
-	APIServer         = "kube-apiserver"
+	Etcd      = "etcd"
+	APIServer = "kube-apiserver"
+	// ControllerManager is also the scheduler and the simulated node (components/kubernetes/kube-controller-manager).
 	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
-	Kwok              = "kwok"
-)
-
-// The programs that take snapshots of etcd, and restore them.
-const (
-	etcdctl = "etcdctl"
-	etcdutl = "etcdutl"
 )
 
 // The users for whom a cluster has a kubeconfig that the fleet's users need.
@@ -41,14 +34,8 @@ const (
 	serviceAddress = "127.64.0.1"
 )
 
-// Node and pods get addresses that are set aside for documentation and
-// benchmarks (RFC 5737, RFC 2544). Loopback addresses are not allowed in
-// endpoints.
-const (
-	nodeName    = "node-1"
-	nodeAddress = "192.0.2.1"
-	podRange    = "198.18.0.0/16"
-)
+// nodeName is the name of the simulated node.
+const nodeName = "node-1"
 
 // Cluster is one cluster with its place on this machine.
 type Cluster struct {
@@ -58,8 +45,6 @@ type Cluster struct {
 	Dir string
 	// Binaries are the programs' paths by name.
 	Binaries map[string]string
-	// Stages is the file with what KWOK simulates.
-	Stages string
 }
 
 // Server is the URL of the API server.

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
 )
@@ -16,7 +15,7 @@ type Program struct {
 
 // Programs are the programs of the cluster, in the order of their start.
 func (c Cluster) Programs() []Program {
-	return []Program{c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.kwok()}
+	return []Program{c.etcd(), c.apiServer(), c.controllerManager()}
 }
 
 func (c Cluster) etcd() Program {
@@ -80,25 +79,17 @@ func (c Cluster) apiServer() Program {
 	}}
 }
 
-// nodeGracePeriod is how long a node may be silent before its pods are marked
-// as not ready. KWOK beats for it every 20 to 25 s. Far longer than a pause or
-// a busy machine can keep it from that, since there is no other node to go to,
-// and only what KWOK simulates could be lost.
-const nodeGracePeriod = 24 * time.Hour
-
 func (c Cluster) controllerManager() Program {
-	kubeconfig := c.Kubeconfig(controllerManagerUser)
 	return Program{Name: ControllerManager, Args: []string{
-		"--kubeconfig=" + kubeconfig,
+		"--kubeconfig=" + c.Kubeconfig(Admin),
 		// It serves nothing: whether it works shows in what it does.
 		"--secure-port=0",
 		"--leader-elect=false",
-		"--controllers=*",
-		"--node-monitor-grace-period=" + nodeGracePeriod.String(),
+		// The node sends no heartbeats, and is never lost.
+		"--controllers=*,-node-lifecycle-controller",
 		// By default it paces its first requests for seconds.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
-		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + c.pki(serviceAccountKey),
 		"--root-ca-file=" + c.pki(authorityCertificate),
 		"--cluster-signing-cert-file=" + c.pki(authorityCertificate),
@@ -106,28 +97,4 @@ func (c Cluster) controllerManager() Program {
 		"--flex-volume-plugin-dir=" + filepath.Join(c.Dir, "volume-plugins"),
 		"--profiling=false",
 	}}
-}
-
-func (c Cluster) scheduler() Program {
-	return Program{Name: Scheduler, Args: []string{
-		"--kubeconfig=" + c.Kubeconfig(schedulerUser),
-		"--secure-port=0",
-		"--leader-elect=false",
-		"--profiling=false",
-	}}
-}
-
-func (c Cluster) kwok() Program {
-	return Program{
-		Name: Kwok,
-		Args: []string{
-			"--kubeconfig=" + c.Kubeconfig(Admin),
-			"--manage-all-nodes",
-			"--node-ip=" + nodeAddress,
-			"--cidr=" + podRange,
-			"--config=" + c.Stages,
-		},
-		// Keeps the user's own settings for kwok out.
-		Env: []string{"KWOK_WORKDIR=" + filepath.Join(c.Dir, "kwok")},
-	}
 }

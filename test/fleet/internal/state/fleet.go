@@ -29,8 +29,9 @@ type Fleet struct {
 	// Clusters are the control plane and the remote clusters.
 	Clusters []Cluster `json:"clusters"`
 	Temporal Temporal  `json:"temporal"`
-	// WithoutTemporal is set for a fleet that has no Temporal server.
+	// WithoutTemporal and WithoutRegistry are set for a fleet that lacks the one or the other.
 	WithoutTemporal bool     `json:"withoutTemporal,omitempty"`
+	WithoutRegistry bool     `json:"withoutRegistry,omitempty"`
 	Registry        Registry `json:"registry"`
 }
 

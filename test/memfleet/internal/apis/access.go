@@ -16,18 +16,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
 )
 
 // anyone allows everything: who has a cluster's token is its administrator.
-type anyone struct{}
+type anyone struct{ authorizer.Authorizer }
 
-// Authorize implements authorizer.Authorizer.
-func (anyone) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionAllow, "", nil
-}
+func newAnyone() anyone { return anyone{authorizerfactory.NewAlwaysAllowAuthorizer()} }
 
 // RulesFor implements authorizer.RuleResolver.
 func (anyone) RulesFor(context.Context, user.Info, string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {

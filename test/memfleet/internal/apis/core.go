@@ -78,7 +78,7 @@ func workloads(all map[string]rest.Storage, options generic.RESTOptionsGetter) e
 	if err != nil {
 		return err
 	}
-	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, budgets, anyone{})
+	pods, err := podstore.NewStorage(options, nodes.KubeletConnectionInfo, nil, budgets, newAnyone())
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,9 @@ func workloads(all map[string]rest.Storage, options generic.RESTOptionsGetter) e
 		return err
 	}
 	all["endpoints"] = endpoints
+	// Nobody asks a fake cluster to proxy, which is what the endpoints of a Service are for.
 	service, serviceStatus, _, err := servicestore.NewREST(options, core.IPv4Protocol,
-		map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: &addresses{}}, &ports{}, endpoints, pods.Pod, nil)
+		map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: &addresses{}}, &ports{}, nil, pods.Pod, nil)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (s *Server) customHandler(crd *apiextensionsv1.CustomResourceDefinition) (h
 	}
 	handler, err := apiextensions.NewCustomResourceDefinitionHandler(nil, nil, onlyOne{informer}, http.HandlerFunc(notFound), s.options,
 		lifecycle{}, nil, webhook.NewDefaultServiceResolver(), webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, nil),
-		1, anyone{}, requestTimeout, 30*time.Minute, s.schemas, maxBody)
+		1, newAnyone(), requestTimeout, 30*time.Minute, s.schemas, maxBody)
 	if err != nil {
 		return nil, fmt.Errorf("serve definition %s: %w", crd.Name, err)
 	}

@@ -93,20 +93,20 @@ func allGroups(backend *store.Backend) (*groups, error) {
 	// The order of a real server.
 	for _, p := range []provider{
 		authenticationrest.RESTStorageProvider{Authenticator: nobody{}},
-		authorizationrest.RESTStorageProvider{Authorizer: anyone{}, RuleResolver: anyone{}},
+		authorizationrest.RESTStorageProvider{Authorizer: newAnyone(), RuleResolver: newAnyone()},
 		autoscalingrest.RESTStorageProvider{},
 		batchrest.RESTStorageProvider{},
-		certificatesrest.RESTStorageProvider{Authorizer: anyone{}},
+		certificatesrest.RESTStorageProvider{Authorizer: newAnyone()},
 		coordinationrest.RESTStorageProvider{},
 		discoveryrest.StorageProvider{},
 		networkingrest.RESTStorageProvider{},
 		noderest.RESTStorageProvider{},
 		policyrest.RESTStorageProvider{},
-		rbacrest.RESTStorageProvider{Authorizer: anyone{}},
+		rbacrest.RESTStorageProvider{Authorizer: newAnyone()},
 		schedulingrest.RESTStorageProvider{},
 		storagerest.RESTStorageProvider{},
 		appsrest.StorageProvider{},
-		admissionregistrationrest.RESTStorageProvider{Authorizer: anyone{}},
+		admissionregistrationrest.RESTStorageProvider{Authorizer: newAnyone()},
 		eventsrest.RESTStorageProvider{},
 	} {
 		info, err := p.NewRESTStorage(served, options)

@@ -62,7 +62,7 @@ func New() (*Server, error) {
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.BuildHandlerChainFunc = func(handler http.Handler, _ *genericserver.Config) http.Handler { return handler }
 	config.AdmissionControl = lifecycle{}
-	config.Authorization.Authorizer = anyone{}
+	config.Authorization.Authorizer = newAnyone()
 	config.MaxRequestBodyBytes = maxBody
 	config.EnableIndex, config.EnableMetrics, config.EnableProfiling, config.EnableDiscovery = false, false, false, false
 	config.SkipOpenAPIInstallation = true

@@ -1,16 +1,17 @@
-package build
+package programs
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/kyma-project/lifecycle-manager/test/build/compile"
 )
 
 // DefaultCache is the folder of built programs, lifecycle-manager-fleet in the
@@ -21,6 +22,19 @@ func DefaultCache() (string, error) {
 		return "", fmt.Errorf("find a place for built programs (set XDG_CACHE_HOME or --cache-dir): %w", err)
 	}
 	return filepath.Join(base, "lifecycle-manager-fleet"), nil
+}
+
+// DefaultBuilder returns a Builder with the default folders.
+func DefaultBuilder(say func(line string)) (Builder, error) {
+	cache, err := DefaultCache()
+	if err != nil {
+		return Builder{}, err
+	}
+	components, err := Components("")
+	if err != nil {
+		return Builder{}, err
+	}
+	return Builder{Components: components, Cache: cache, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Say: say}, nil
 }
 
 // Components finds the folder of the pinned component modules: the one that was
@@ -68,71 +82,40 @@ func (g Group) pinned(components string) (string, error) {
 	return "", fmt.Errorf("%s does not require %s", path, g.Module)
 }
 
-// key names the folder of the group's programs in the cache. It differs when
-// anything differs that goes into them: versions, checksums, Go, platform, the
-// way they are built.
+// key names the folder of the group's programs in the cache. It differs when anything differs that goes into them:
+// versions, checksums, sources of ours, Go, platform, the way they are built.
 func (g Group) key(components, version, goVersion string) (string, error) {
 	hash := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum"} {
+	names := []string{"go.mod", "go.sum"}
+	own, err := filepath.Glob(filepath.Join(g.folder(components), "*", "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("find the sources of %s: %w", g.Name, err)
+	}
+	for _, path := range own {
+		names = append(names, strings.TrimPrefix(path, g.folder(components)))
+	}
+	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(g.folder(components), name))
 		if err != nil {
-			return "", fmt.Errorf("read the versions of %s: %w", g.Name, err)
+			return "", fmt.Errorf("read what %s is made of: %w", g.Name, err)
 		}
 		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
 	}
-	_, _ = fmt.Fprintf(hash, "%s %s %s\n", goVersion, runtime.GOOS, runtime.GOARCH)
+	_, _ = fmt.Fprintf(hash, "%s %s %s %s\n", goVersion, runtime.GOOS, runtime.GOARCH, compile.Flags)
 	for _, binary := range g.Binaries {
-		_, _ = fmt.Fprintf(hash, "%s %q\n", binary.Name, binary.arguments(version, ""))
-	}
-	for _, file := range g.Files {
-		_, _ = fmt.Fprintf(hash, "%s %q\n", file.Name, file.Sources)
-		for _, name := range file.Own {
-			data, err := os.ReadFile(filepath.Join(g.folder(components), name))
-			if err != nil {
-				return "", fmt.Errorf("read what %s of %s is made of: %w", file.Name, g.Name, err)
-			}
-			_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
-		}
+		_, _ = fmt.Fprintf(hash, "%s %s %q\n", binary.Name, binary.Package, binary.variables(version))
 	}
 	return g.Name + "-" + version + "-" + hex.EncodeToString(hash.Sum(nil))[:12], nil
 }
 
-// arguments are those of the go command that builds the binary.
-func (b Binary) arguments(version, output string) []string {
+// variables are what the linker sets in the binary.
+func (b Binary) variables(version string) map[string]string {
 	if b.TrimV {
 		version = strings.TrimPrefix(version, "v")
 	}
-	link := []string{"-s", "-w"}
+	variables := map[string]string{}
 	for _, variable := range b.VersionVariables {
-		link = append(link, "-X", variable+"="+version)
+		variables[variable] = version
 	}
-	return []string{
-		"build", "-mod=readonly", "-buildvcs=false",
-		"-ldflags", strings.Join(link, " "), "-o", output, b.Package,
-	}
-}
-
-// install moves a finished file to its place in one step.
-func install(temporary, target string, mode os.FileMode) error {
-	if err := os.Chmod(temporary, mode); err != nil {
-		return fmt.Errorf("install %s: %w", target, err)
-	}
-	if err := os.Rename(temporary, target); err != nil {
-		return fmt.Errorf("install %s: %w", target, err)
-	}
-	return nil
-}
-
-// join writes the documents of the sources as one YAML file.
-func join(target io.Writer, folder string, sources []string) error {
-	for _, source := range sources {
-		data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(source)))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", source, err)
-		}
-		if _, err := fmt.Fprintf(target, "---\n%s\n", data); err != nil {
-			return fmt.Errorf("copy %s: %w", source, err)
-		}
-	}
-	return nil
+	return variables
 }

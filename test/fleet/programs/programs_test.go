@@ -1,4 +1,4 @@
-package build
+package programs
 
 import (
 	"os"
@@ -26,6 +26,10 @@ func TestEachGroupPinsAllThatIsBuiltOfIt(t *testing.T) {
 			tools = append(tools, tool.Path)
 		}
 		for _, binary := range group.Binaries {
+			if strings.HasPrefix(binary.Package, "./") {
+				require.DirExists(t, filepath.Join(group.folder(components), binary.Package))
+				continue
+			}
 			require.Contains(t, tools, binary.Package, "go mod tidy drops what only this program needs")
 		}
 	}
@@ -35,33 +39,35 @@ func TestTheServerIsThatOfTheDevelopmentServer(t *testing.T) {
 	components, err := Components("")
 	require.NoError(t, err)
 	versions := map[string]string{}
-	for _, group := range []string{"temporal", TemporalServer} {
+	for _, group := range []string{"temporal", "temporal-server"} {
 		versions[group], err = Group{Name: group, Module: "go.temporal.io/server"}.pinned(components)
 		require.NoError(t, err)
 	}
-	require.Equal(t, versions["temporal"], versions[TemporalServer])
+	require.Equal(t, versions["temporal"], versions["temporal-server"])
 }
 
-func TestAFleetIsBuiltWithoutOptionalGroups(t *testing.T) {
+func TestAFleetIsBuiltWithoutOptionalPrograms(t *testing.T) {
 	components, err := Components("")
 	require.NoError(t, err)
 	builder := Builder{Components: components, Cache: t.TempDir()}
-	_, paths, err := builder.plan(t.Context())
+	_, tasks, err := builder.plan(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, paths, "temporal")
-	require.NotContains(t, paths, TemporalServer)
-	builder.Optional = []string{TemporalServer}
-	_, paths, err = builder.plan(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, paths, TemporalServer)
-	require.Contains(t, paths, "temporal-sql-tool")
+	var needed, optional []string
+	for _, task := range tasks {
+		if task.optional {
+			optional = append(optional, task.Name)
+		} else {
+			needed = append(needed, task.Name)
+		}
+	}
+	require.Equal(t, []string{"kube-apiserver", "kube-controller-manager", "etcd", "temporal"}, needed)
+	require.Equal(t, OptionalNames(), optional)
 }
 
 func TestTheCacheTellsBuildsApart(t *testing.T) {
 	components := t.TempDir()
-	group := Group{Name: "g", Binaries: []Binary{{Name: "b", Package: "example.com/b", VersionVariables: []string{"v.V"}}}}
-	group.Files = []File{{Name: "f", Own: []string{"own.yaml"}}}
-	require.NoError(t, os.MkdirAll(filepath.Join(components, "g"), 0o700))
+	group := Group{Name: "g", Binaries: []Binary{{Name: "b", Package: "./own", VersionVariables: []string{"v.V"}}}}
+	require.NoError(t, os.MkdirAll(filepath.Join(components, "g", "own"), 0o700))
 	write := func(name, content string) {
 		require.NoError(t, os.WriteFile(filepath.Join(components, "g", name), []byte(content), 0o600))
 	}
@@ -72,12 +78,12 @@ func TestTheCacheTellsBuildsApart(t *testing.T) {
 	}
 	write("go.mod", "module g")
 	write("go.sum", "")
-	write("own.yaml", "")
+	write("own/main.go", "package main")
 	first := key("v1.0.0", "go1.26.0")
 	require.Equal(t, first, key("v1.0.0", "go1.26.0"))
 	require.NotEqual(t, first, key("v1.0.1", "go1.26.0"))
 	require.NotEqual(t, first, key("v1.0.0", "go1.26.1"))
-	write("own.yaml", "changed")
+	write("own/main.go", "package main // changed")
 	second := key("v1.0.0", "go1.26.0")
 	require.NotEqual(t, first, second)
 	write("go.sum", "changed")
@@ -86,7 +92,7 @@ func TestTheCacheTellsBuildsApart(t *testing.T) {
 
 func TestReadyProgramsReplaceOnlyWhatTheyCan(t *testing.T) {
 	assets := t.TempDir()
-	for _, name := range []string{"etcd", "kwok"} {
+	for _, name := range []string{"etcd", "temporal"} {
 		require.NoError(t, os.WriteFile(filepath.Join(assets, name), nil, 0o700))
 	}
 	builder := Builder{Assets: assets}
@@ -95,24 +101,8 @@ func TestReadyProgramsReplaceOnlyWhatTheyCan(t *testing.T) {
 	require.Equal(t, filepath.Join(assets, "etcd"), path)
 	_, found = builder.asset(Binary{Name: "kubectl", Replaceable: true})
 	require.False(t, found, "it is not in the folder")
-	_, found = builder.asset(Binary{Name: "kwok"})
+	_, found = builder.asset(Binary{Name: "temporal"})
 	require.False(t, found, "the folder is about Kubernetes only")
 	_, found = Builder{}.asset(Binary{Name: "etcd", Replaceable: true})
 	require.False(t, found)
-}
-
-func TestTheNodeBeatsWithoutLeases(t *testing.T) {
-	// KWOK has two stages for this. The other one beats every ten minutes, since
-	// it goes with leases, and the fleet has none.
-	var beats []string
-	for _, group := range Groups() {
-		for _, file := range group.Files {
-			for _, source := range file.Sources {
-				if strings.Contains(source, "heartbeat") {
-					beats = append(beats, filepath.Base(source))
-				}
-			}
-		}
-	}
-	require.Equal(t, []string{"node-heartbeat.yaml"}, beats)
 }

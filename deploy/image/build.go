@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -28,8 +27,16 @@ type platformImage struct {
 	programSize int
 }
 
-// build builds a program of the repository in root, and its image for each platform.
-func build(ctx context.Context, root string, p program, platforms []string, r release) (*built, error) {
+// build builds a program of the repository in root, and its image for each platform. say gets lines about how far it is.
+func build(ctx context.Context, root string, p program, platformNames []string, r release, say func(string)) (*built, error) {
+	platforms := make([]v1.Platform, 0, len(platformNames))
+	for _, text := range platformNames {
+		platform, err := parsePlatform(text)
+		if err != nil {
+			return nil, err
+		}
+		platforms = append(platforms, *platform)
+	}
 	goRoot, err := goRoot(ctx)
 	if err != nil {
 		return nil, err
@@ -42,19 +49,24 @@ func build(ctx context.Context, root string, p program, platforms []string, r re
 	if err != nil {
 		return nil, fmt.Errorf("pack what all images have: %w", err)
 	}
+	folder, err := os.MkdirTemp("", "image-*")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the programs: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	paths, err := compileAll(ctx, root, p, platforms, r, folder, say)
+	if err != nil {
+		return nil, err
+	}
 	b := &built{}
 	adds := make([]mutate.IndexAddendum, 0, len(platforms))
-	for _, text := range platforms {
-		platform, err := parsePlatform(text)
-		if err != nil {
-			return nil, err
-		}
-		each, err := buildPlatform(ctx, root, p, *platform, r, base)
+	for i, platform := range platforms {
+		each, err := buildPlatform(p, platform, r, base, paths[i])
 		if err != nil {
 			return nil, err
 		}
 		b.platforms = append(b.platforms, each)
-		adds = append(adds, mutate.IndexAddendum{Add: each.image, Descriptor: v1.Descriptor{Platform: platform}})
+		adds = append(adds, mutate.IndexAddendum{Add: each.image, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	index, ok := mutate.Annotations(mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), adds...), labels(p, r)).(v1.ImageIndex)
 	if !ok {
@@ -75,18 +87,9 @@ func parsePlatform(text string) (*v1.Platform, error) {
 	return platform, nil
 }
 
-func buildPlatform(ctx context.Context, root string, p program, platform v1.Platform, r release, base v1.Layer) (platformImage, error) {
+func buildPlatform(p program, platform v1.Platform, r release, base v1.Layer, compiled string) (platformImage, error) {
 	out := platformImage{platform: platform}
-	folder, err := os.MkdirTemp("", "image-*")
-	if err != nil {
-		return out, fmt.Errorf("make a folder for the program: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	target := filepath.Join(folder, p.name)
-	if err := compile(ctx, root, p, platform, r, target); err != nil {
-		return out, err
-	}
-	binary, err := os.ReadFile(target)
+	binary, err := os.ReadFile(compiled)
 	if err != nil {
 		return out, fmt.Errorf("read the program: %w", err)
 	}

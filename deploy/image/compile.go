@@ -3,30 +3,34 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/kyma-project/lifecycle-manager/test/build/compile"
 )
 
-// compile builds a program for a platform, statically linked, into a file.
-func compile(ctx context.Context, root string, p program, platform v1.Platform, r release, target string) error {
-	linker := []string{"-s", "-w"}
+// compileAll builds a program for platforms, statically linked, into a folder, and returns the paths of what was built.
+func compileAll(ctx context.Context, root string, p program, platforms []v1.Platform, r release, folder string, say func(string)) ([]string, error) {
+	var variables map[string]string
 	if p.stamped {
-		linker = append(linker, "-X", "main.version="+r.version, "-X", "main.commit="+r.commit)
+		variables = map[string]string{"main.version": r.version, "main.commit": r.commit}
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, p.module), "-trimpath", "-buildvcs=false",
-		"-ldflags", strings.Join(linker, " "), "-o", target, "./"+p.source)
-	// What the environment says of platforms and modes would make another program.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140="+fipsModule(r))
-	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build %s for %s: %w", p.name, platform, err)
+	paths := make([]string, 0, len(platforms))
+	builds := make([]compile.Program, 0, len(platforms))
+	for _, platform := range platforms {
+		target := filepath.Join(folder, platform.Architecture, p.name)
+		paths = append(paths, target)
+		builds = append(builds, compile.Program{
+			Name: p.name + " for " + platform.String(), Module: filepath.Join(root, p.module), Package: "./" + p.source,
+			Variables: variables, Target: target,
+			// What the user's environment says of platforms and modes would make another program.
+			Environment: []string{"GOOS=" + platform.OS, "GOARCH=" + platform.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=" + fipsModule(r)},
+		})
 	}
-	return nil
+	return paths, compile.Build(ctx, builds, say)
 }
 
 // fipsModule is the version of Go's cryptographic module that a program is built with: by name, as each version of Go

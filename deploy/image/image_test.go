@@ -53,7 +53,7 @@ func minimalSource(t *testing.T) string {
 
 func buildMinimal(t *testing.T, platforms ...string) *built {
 	t.Helper()
-	b, err := build(t.Context(), minimalSource(t), minimal, platforms, minimalRelease)
+	b, err := build(t.Context(), minimalSource(t), minimal, platforms, minimalRelease, func(line string) { t.Log(line) })
 	require.NoError(t, err)
 	return b
 }
@@ -190,7 +190,7 @@ func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
 	require.NoError(t, err)
 	fips := minimalRelease
 	fips.fips = true
-	b, err := build(t.Context(), filepath.Join("..", ".."), agent, []string{"linux/" + runtime.GOARCH}, fips)
+	b, err := build(t.Context(), filepath.Join("..", ".."), agent, []string{"linux/" + runtime.GOARCH}, fips, func(string) {})
 	require.NoError(t, err)
 	info, err := buildinfo.ReadFile(filepath.Join(unpack(t, b.platforms[0].image), agent.path()))
 	require.NoError(t, err)

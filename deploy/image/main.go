@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("-push: %w", err)
 		}
 	}
-	built, err := build(ctx, *root, p, strings.Split(*platforms, ","), r)
+	built, err := build(ctx, *root, p, strings.Split(*platforms, ","), r, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	if err != nil {
 		return err
 	}

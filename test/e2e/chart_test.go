@@ -119,11 +119,10 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "sample-operator"), "and so is what is in the remote cluster")
 	})
 	t.Run("installed again in one Deployment, it goes on where it was", func(t *testing.T) {
-		const name = "whole" // the fleet has a ClusterRoleBinding of the release's name
-		values["shape"], values["fullnameOverride"], values["webhook"] = "all", name, map[string]any{"enabled": true}
+		values["shape"], values["webhook"] = "all", map[string]any{"enabled": true}
 		upgradeTo(t, s, this, values, "--install")
-		removeWebhook(s, name+"-webhook", name+"-webhook-tls")
-		runPod(s, now, name)
+		removeWebhook(s, release+"-webhook", release+"-webhook-tls")
+		runPod(s, now, release)
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 		s.BecomesReady("charted")
 	})

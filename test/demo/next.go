@@ -53,6 +53,11 @@ func (d *demo) workflowURL(kind, name, uid string) string {
 	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.PathEscape(id))
 }
 
+// kymasURL is where Temporal's web interface lists the workflows of Kymas, without our own bookkeeping.
+func (d *demo) kymasURL() string {
+	return fmt.Sprintf("%s/namespaces/%s/workflows?query=%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.QueryEscape(`WorkflowType="KymaWorkflow"`))
+}
+
 // kubectlHint says how to get the kubectl of the printed commands, if there is none.
 func (d *demo) kubectlHint() string {
 	if _, err := exec.LookPath(d.kubectlProgram()); err == nil {
@@ -91,7 +96,7 @@ Change%s
 Ctrl-C ends the demo and everything it started. The tree below follows what you do.
 
 `,
-		d.fleet.Temporal.UIURL, d.workflowURL("kyma", kymaName, string(read.UID)), here,
+		d.kymasURL(), d.workflowURL("kyma", kymaName, string(read.UID)), here,
 		d.treeCommand(), d.planCommand(), d.kubectlHint(), d.moveChannelCommand(), d.editCommand(), d.deleteCommand()))
 	return nil
 }

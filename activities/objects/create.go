@@ -2,8 +2,10 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,12 +22,19 @@ import (
 // once. It is stricter about the schema, so whatever it refuses is posted as well.
 const absent = "1"
 
+// isRefusal tells whether an API server answered with an error. One that does not answer is not asked twice.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
+}
+
 // Create creates a custom resource, also one whose definition is only just there, and fails if there is one of its name.
 func Create(ctx context.Context, c dynamic.ResourceInterface, object *unstructured.Unstructured, fieldManager string) (*unstructured.Unstructured, error) {
 	applied := object.DeepCopy()
 	applied.SetResourceVersion(absent)
-	if live, err := c.Apply(ctx, object.GetName(), applied, metav1.ApplyOptions{FieldManager: fieldManager}); err == nil {
-		return live, nil
+	live, err := c.Apply(ctx, object.GetName(), applied, metav1.ApplyOptions{FieldManager: fieldManager})
+	if !isRefusal(err) {
+		return live, err
 	}
 	return c.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
 }
@@ -44,8 +53,12 @@ func CreateTyped(ctx context.Context, c client.Client, object client.Object, own
 	applied := &unstructured.Unstructured{Object: content}
 	applied.SetGroupVersionKind(kind)
 	applied.SetResourceVersion(absent)
-	if c.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), owner) == nil {
+	err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), owner)
+	switch {
+	case err == nil:
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, object)
+	case isRefusal(err):
+		return c.Create(ctx, object, owner)
 	}
-	return c.Create(ctx, object, owner)
+	return err
 }

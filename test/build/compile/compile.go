@@ -120,12 +120,15 @@ func (p Program) install() error {
 // program that has to be compiled, and now and then one about what takes long.
 func Build(ctx context.Context, programs []Program, say func(line string)) error {
 	p := &progress{groups: grouped(programs), say: say, now: time.Now}
+	// Nobody waits for a count of packages that are all built.
+	ctx, cancel := context.WithCancel(ctx)
+	defer p.counting.Wait()
+	defer cancel()
 	for i := range p.groups {
 		if err := p.build(ctx, i); err != nil {
 			return err
 		}
 	}
-	p.counting.Wait()
 	return nil
 }
 

@@ -15,6 +15,8 @@ type step func(context.Context) error
 type act struct {
 	// push pushes what is installed into the registry, while the clusters start.
 	push step
+	// withAgent has the agent run in the remote cluster. There is room for that of one Kyma.
+	withAgent bool
 	// prepare comes once Lifecycle Manager has been started.
 	prepare []step
 	// all is what is shown.
@@ -47,7 +49,7 @@ func (d *demo) act() act {
 		}
 	}
 	return act{
-		push: d.pushModules, prepare: []step{d.startSampleOperator, d.createKyma},
+		push: d.pushModules, withAgent: true, prepare: []step{d.startSampleOperator, d.createKyma},
 		all: d.showModules, explain: d.explain,
 	}
 }

@@ -9,12 +9,7 @@ import (
 	"os"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/agentpod"
 )
 
@@ -45,26 +40,25 @@ func managerFlagsForAgent(listener string) []string {
 	}
 }
 
-// watchRemoteKyma creates what makes the agent report changes of the Kyma in the remote cluster.
-func (d *demo) watchRemoteKyma(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: certificateNamespace}}
-	if err := d.controlPlane.Create(ctx, namespace); err != nil {
-		return fmt.Errorf("create %s: %w", namespace.Name, err)
-	}
-	watcher := &v1beta2.Watcher{
-		ObjectMeta: metav1.ObjectMeta{Name: "kymas", Namespace: kymaNamespace},
-		Spec: v1beta2.WatcherSpec{
-			ServiceInfo: v1beta2.ServiceInfo{Name: "listener", Namespace: kymaNamespace, Port: shared.AgentPort},
-			Manager:     "lifecycle-manager", Field: v1beta2.WatchedFieldSpec,
-			ResourceToWatch: v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"},
-			LabelsToWatch:   map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma},
-		},
-	}
-	if err := objects.CreateTyped(ctx, d.controlPlane, watcher, fieldOwner); err != nil {
-		return fmt.Errorf("create the Watcher: %w", err)
-	}
-	return nil
-}
+// watcherYAML makes the agent report changes of the Kyma in the remote cluster.
+const watcherYAML = `apiVersion: v1
+kind: Namespace
+metadata:
+  name: ` + certificateNamespace + `
+---
+apiVersion: operator.kyma-project.io/v1beta2
+kind: Watcher
+metadata:
+  name: kymas
+  namespace: ` + kymaNamespace + `
+spec:
+  serviceInfo: {name: listener, namespace: ` + kymaNamespace + `, port: 8443}
+  manager: lifecycle-manager
+  field: spec
+  gateway: {selector: {}}
+  resourceToWatch: {group: operator.kyma-project.io, version: "*", resource: kymas}
+  labelsToWatch: {operator.kyma-project.io/watched-by: kyma}
+`
 
 // runAgent runs the agent as a process for as long as the remote cluster has its Deployment, until the context ends. It
 // stands in for the simulated node, which runs no containers.

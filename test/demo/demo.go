@@ -63,8 +63,8 @@ func (d *demo) show(ctx context.Context) error {
 	if err := d.startRegistry(ctx); err != nil {
 		return err
 	}
-	if d.tour == "" {
-		d.checkAgent() // the Kymas of a tour share a cluster, which has room for one agent
+	if a.withAgent {
+		d.checkAgent()
 	}
 	// Modules need nothing but the registry, so they are pushed while the clusters start.
 	beside, besideCtx := errgroup.WithContext(ctx)

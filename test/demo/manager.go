@@ -56,7 +56,7 @@ func (d *demo) startManager(ctx context.Context) error {
 		"--metrics-bind-address", addresses[0], "--health-probe-bind-address", addresses[1],
 	}
 	if d.hasAgent {
-		if err := d.watchRemoteKyma(ctx); err != nil {
+		if err := d.apply(ctx, watcherYAML); err != nil {
 			return err
 		}
 		run = append(run, managerFlagsForAgent(addresses[2])...)

@@ -20,7 +20,9 @@ func TestWhatAnApplyRefusesIsPostedAndAnAPIServerThatDoesNotAnswerIsAskedOnce(t 
 	for applied, posts := range map[error]int{apierrors.NewBadRequest("field not declared in schema"): 1, unreachable: 0} {
 		posted := 0
 		c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error { return applied },
+			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+				return applied
+			},
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 				posted++
 				return nil

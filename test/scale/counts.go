@@ -31,8 +31,7 @@ func (e *environment) countControlPlane(ctx context.Context) (record.Requests, e
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	families, err := parse(body)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
@@ -47,6 +46,41 @@ func (e *environment) countControlPlane(ctx context.Context) (record.Requests, e
 		}
 	}
 	return counted, nil
+}
+
+// countStateUpdates reads how often Temporal has created or updated the state of a workflow so far.
+func (e *environment) countStateUpdates(ctx context.Context) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.fleet.Temporal.MetricsURL, nil)
+	if err != nil {
+		return 0, fmt.Errorf("read Temporal's metrics: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("read Temporal's metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("read Temporal's metrics: %w", err)
+	}
+	families, err := parse(body)
+	if err != nil {
+		return 0, fmt.Errorf("read Temporal's metrics: %w", err)
+	}
+	var updates int64
+	for _, metric := range families["persistence_requests"].GetMetric() {
+		switch label(metric, "operation") {
+		case "CreateWorkflowExecution", "UpdateWorkflowExecution":
+			updates += int64(metric.GetCounter().GetValue())
+		}
+	}
+	return updates, nil
+}
+
+// parse reads metrics in Prometheus' text format.
+func parse(text []byte) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(bytes.NewReader(text))
 }
 
 func label(metric *dto.Metric, name string) string {

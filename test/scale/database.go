@@ -12,8 +12,12 @@ import (
 
 // measureDatabase reads the size of Temporal's databases, and how much was done in them so far.
 func (e *environment) measureDatabase(ctx context.Context) (record.Database, error) {
+	updates, err := e.countStateUpdates(ctx)
+	if err != nil {
+		return record.Database{}, err
+	}
 	if e.postgres == nil {
-		var d record.Database
+		d := record.Database{StateUpdates: updates}
 		for _, suffix := range []string{"", "-wal"} {
 			if info, err := os.Stat(e.fleet.Temporal.Database + suffix); err == nil {
 				d.Bytes += info.Size()
@@ -32,5 +36,5 @@ func (e *environment) measureDatabase(ctx context.Context) (record.Database, err
 			return record.Database{}, fmt.Errorf("read what PostgreSQL counted, %q: %w", answer, err)
 		}
 	}
-	return record.Database{Bytes: numbers[0], Transactions: numbers[1], Rows: numbers[2]}, nil
+	return record.Database{Bytes: numbers[0], Transactions: numbers[1], Rows: numbers[2], StateUpdates: updates}, nil
 }

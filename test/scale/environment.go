@@ -60,6 +60,8 @@ type fleet struct {
 		Namespace string `json:"namespace"`
 		// Database is the file of the development server.
 		Database string `json:"database"`
+		// MetricsURL is where the server answers with its own metrics.
+		MetricsURL string `json:"metricsURL"`
 	} `json:"temporal"`
 	Registry struct {
 		Host string `json:"host"`

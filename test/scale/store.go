@@ -66,7 +66,7 @@ func (e *environment) startStore(ctx context.Context) error {
 		return err
 	}
 	e.temporal = record.Temporal{Store: storePostgres, Shards: e.shards, Version: version, Settings: e.postgres.Settings()}
-	ports, err := processes.FreePorts(2 * len(services()))
+	ports, err := processes.FreePorts(2*len(services()) + 1)
 	if err != nil {
 		return err
 	}
@@ -75,6 +75,7 @@ func (e *environment) startStore(ctx context.Context) error {
 		return err
 	}
 	e.fleet.Temporal.Address, e.fleet.Temporal.Namespace = e.server.address(), orDefault("")
+	e.fleet.Temporal.MetricsURL = "http://" + e.server.metricsAddress() + "/metrics"
 	return e.startTemporal(ctx)
 }
 

@@ -28,7 +28,7 @@ type temporalServer struct {
 	server, sqlTool string
 	folder          string
 	shards          int
-	// ports are those of the services, and of what finds them.
+	// ports are those of the services, those by which the services find each other, and the metrics' port.
 	ports []int
 }
 
@@ -55,6 +55,8 @@ func buildTemporalServer(ctx context.Context) (server, sqlTool string, err error
 }
 
 func (t *temporalServer) address() string { return processes.Local(t.ports[0]) }
+
+func (t *temporalServer) metricsAddress() string { return processes.Local(t.ports[2*len(services())]) }
 
 // setUp makes the databases, empty.
 func (t *temporalServer) setUp(ctx context.Context) error {
@@ -104,7 +106,10 @@ func (t *temporalServer) configure() error {
 			// store little.
 			"datastores": map[string]any{"main": store("temporal", 20), "visibility": store("temporal_visibility", 10)},
 		},
-		"global":   map[string]any{"membership": map[string]any{"maxJoinDuration": "30s", "broadcastAddress": "127.0.0.1"}},
+		"global": map[string]any{
+			"membership": map[string]any{"maxJoinDuration": "30s", "broadcastAddress": "127.0.0.1"},
+			"metrics":    map[string]any{"prometheus": map[string]any{"listenAddress": t.metricsAddress()}},
+		},
 		"services": offered,
 		"clusterMetadata": map[string]any{
 			"enableGlobalNamespace": false, "failoverVersionIncrement": 10, "masterClusterName": "active", "currentClusterName": "active",

@@ -73,7 +73,7 @@ func (p *Phase) figures() []figure {
 	all := []figure{{"seconds", p.Seconds}, {"Kymas per second", p.PerSecond}, {"busy cores", p.Machine.Busy}, {"cores that waited for a disk", p.Machine.Waiting}}
 	for _, what := range slices.Sorted(maps.Keys(p.Latencies)) {
 		l := p.Latencies[what]
-		all = append(all, figure{what + ", p50, s", l.P50}, figure{what + ", p90, s", l.P90}, figure{what + ", p99, s", l.P99}, figure{what + ", longest, s", l.Max})
+		all = append(all, figure{what + ", first, s", l.Min}, figure{what + ", p50, s", l.P50}, figure{what + ", p90, s", l.P90}, figure{what + ", p99, s", l.P99}, figure{what + ", longest, s", l.Max})
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Processes)) {
 		all = append(all, figure{"processor time per Kyma, " + name + ", ms", p.Processes[name].CPUPerKyma})
@@ -87,6 +87,7 @@ func (p *Phase) figures() []figure {
 		figure{"requests to the remote cluster per Kyma", Round(float64(p.Remote.total()) / per)},
 		figure{"… which write", Round(float64(p.Remote.writes()) / per)},
 		figure{"growth of Temporal's database per Kyma, KiB", Round(float64(p.Database.Grown) / 1024 / per)},
+		figure{"updates of workflow state per Kyma", Round(float64(p.Database.StateUpdates) / per)},
 		figure{"transactions of Temporal's database per Kyma", Round(float64(p.Database.Transactions) / per)},
 	)
 	for _, kind := range slices.Sorted(maps.Keys(p.Histories)) {

@@ -102,11 +102,13 @@ type MachineUse struct {
 
 // Latency is how long things took, in seconds.
 type Latency struct {
-	Count int     `json:"count"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
+	Count int `json:"count"`
+	// Min is omitted by records from before 2026-12.
+	Min float64 `json:"min,omitempty"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
 }
 
 // LatencyOf sums times up.
@@ -116,7 +118,7 @@ func LatencyOf(took []time.Duration) Latency {
 	}
 	sorted := slices.Sorted(slices.Values(took))
 	return Latency{
-		Count: len(sorted), P50: percentile(sorted, 50), P90: percentile(sorted, 90), P99: percentile(sorted, 99),
+		Count: len(sorted), Min: Round(sorted[0].Seconds()), P50: percentile(sorted, 50), P90: percentile(sorted, 90), P99: percentile(sorted, 99),
 		Max: Round(sorted[len(sorted)-1].Seconds()),
 	}
 }

@@ -8,6 +8,9 @@ type Database struct {
 	// Transactions and Rows (inserted, updated or deleted) are those of the phase; 0 with SQLite, which does not count them.
 	Transactions int64 `json:"transactions,omitempty"`
 	Rows         int64 `json:"rowsWritten,omitempty"`
+	// StateUpdates counts how often Temporal created or updated the state of a workflow, which is what most of its time is
+	// spent on. It comes from the server's own metrics.
+	StateUpdates int64 `json:"workflowStateUpdates,omitempty"`
 }
 
 // Since turns what was counted from the beginning on into what came since then.
@@ -16,7 +19,13 @@ func (d Database) Since(before Database) Database {
 		// The databases were lost meanwhile, and their counters with them.
 		before.Transactions, before.Rows = 0, 0
 	}
-	return Database{Bytes: d.Bytes, Grown: d.Bytes - before.Bytes, Transactions: d.Transactions - before.Transactions, Rows: d.Rows - before.Rows}
+	if d.StateUpdates < before.StateUpdates {
+		before.StateUpdates = 0 // The server was restarted.
+	}
+	return Database{
+		Bytes: d.Bytes, Grown: d.Bytes - before.Bytes, Transactions: d.Transactions - before.Transactions, Rows: d.Rows - before.Rows,
+		StateUpdates: d.StateUpdates - before.StateUpdates,
+	}
 }
 
 // History is how long the histories of one type of workflow are, with all runs of a workflow taken together.

@@ -48,7 +48,7 @@ import (
 // Sender delivers kicks; *kick.Sender does.
 type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
-	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, kyma, manifest kick.Ref, k kick.Kick) error
 	Watcher(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Rollout(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
@@ -58,6 +58,11 @@ type Sender interface {
 // Inputs computes from the caches the digest that a reconcile records in a Kyma's status.
 type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
+}
+
+// Unowned settles Manifests that no Kyma's workflow works on; *uninstall.Activities does.
+type Unowned interface {
+	SettleUnowned(ctx context.Context, manifest kick.Ref) error
 }
 
 // Evicter drops cached access to the cluster of a Kyma; *clusters.Registry does.
@@ -72,6 +77,7 @@ type Options struct {
 	Kicks    Sender
 	Inputs   Inputs
 	Clusters Evicter
+	Unowned  Unowned
 	Sweeps   SweepStarter
 	// Policies tells when the maintenance policy changes; nil where there is none to watch.
 	Policies PolicySource

@@ -278,13 +278,13 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	}
 	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
 		Steps: manifests.Options{
-			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
+			ControlPlane: controlPlane, Clusters: a.Clusters, RemoteNamespace: p.Config.Settings.SyncNamespace,
 			Events: p.Events, Drift: drift, Refused: a.refused, Settings: p.Config.Settings, Fleet: installations.Reader(p.Cache), Known: a.known,
 			SignaturesRequired: p.Config.Signatures == signature.Require,
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
 		Install: install.Options{StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout},
-		Purge:   purge.Options{Manifests: a.Kicks, Purges: purges, PurgeRules: p.Config.PurgeRules, Budget: a.Budget},
+		Purge:   purge.Options{Purges: purges, PurgeRules: p.Config.PurgeRules, Budget: a.Budget},
 	})
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	// The workflows' worker also has what workflows attempt as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
 	}}
 	if a.Advance != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Advance.AdvanceRollout)
@@ -134,7 +134,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
 	// for what somebody waits for, and for what follows from these reconciles.
-	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.LookInBackground}}
+	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.ReconcileInBackground}}
 	inBackground.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
 	inBackground.options.DisableWorkflowWorker = true
 	inBackground.options.Interceptors = o.interceptors()
@@ -183,7 +183,6 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
 		kick.KymaWorkflow:         workflows.KymaWorkflow,
-		kick.ManifestWorkflow:     workflows.ManifestWorkflow,
 		kick.SweepWorkflow:        workflows.SweepWorkflow,
 		kick.WatcherWorkflow:      watcherflow.WatcherWorkflow,
 		kick.CertificatesWorkflow: authority.CertificatesWorkflow,

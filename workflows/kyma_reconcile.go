@@ -12,16 +12,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
 // reconcile is one whole reconcile of the Kyma: the modules that its remote owner asks for, the Manifests that follow, the
 // status. One that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) reconcile(ctx workflow.Context) error {
-	pending, started := r.begin(ctx)
+	pending, started := r.start(ctx)
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
-		r.background = r.logic >= logic.Background // such as at the beginning of a maintenance window, which concerns many
+		r.background = true // such as at the beginning of a maintenance window, which concerns many
 	}
 	r.note(pending.Seen)
 	r.doing(ctx, "reconciling: "+orElse(pending.Reason, "started"))
@@ -101,6 +100,13 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return resolve.Result{}, false, nil
 	}
+	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}
+	if !r.since.IsZero() {
+		k = k.SeenAt(r.since)
+	}
+	r.begin(res.Begin, k)
+	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
+	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.noteWritten(res)
 	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
@@ -119,7 +125,7 @@ func (r *kymaRun) ends(gone, deleting bool) bool {
 	}
 	if deleting && !r.state.Deleting {
 		r.state.Deleting = true
-		r.mail.Put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+		r.box.Put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
 	}
 	return gone || deleting
 }
@@ -171,7 +177,7 @@ func (r *kymaRun) reconcileAgainIfNeeded() {
 	if !last.ReconcileAt.IsZero() {
 		k.NotBefore = &last.ReconcileAt
 	}
-	r.mail.Put(k)
+	r.box.Put(k)
 }
 
 // worst is the fault that decides when the reconcile is repeated: one that can be retried before one that

@@ -108,12 +108,27 @@ func (r *kymaRun) publishReport(ctx workflow.Context) error {
 	})
 }
 
-// viewReport copies the last report into what the query and the current details show.
+// viewReport copies the last report, and the work on modules, into what the query and the current details show.
 func (r *kymaRun) viewReport() {
 	last := r.state.Last
-	r.view.Forced = r.state.Purge.Forced
+	r.view.Forced, r.view.LastFault = r.state.Purge.Forced, r.fault
 	r.view.State, r.view.Message, r.view.Modules = string(last.State), last.Message, nil
-	for _, m := range last.Modules {
-		r.view.Modules = append(r.view.Modules, view.Row{Name: m.Name, Version: m.Version, State: string(m.State), Message: m.Message})
+	working := map[string]view.Row{}
+	for _, m := range r.modules {
+		row := m.row()
+		working[row.Name] = row
+	}
+	for _, reported := range last.Modules {
+		row := view.Row{Name: reported.Name, Version: reported.Version, State: string(reported.State), Message: reported.Message}
+		if at, is := working[reported.Name]; is {
+			row.Doing, row.WaitingFor, row.Since, row.Attempt = at.Doing, at.WaitingFor, at.Since, at.Attempt
+			delete(working, reported.Name)
+		}
+		r.view.Modules = append(r.view.Modules, row)
+	}
+	for _, m := range r.modules {
+		if row, is := working[m.row().Name]; is {
+			r.view.Modules = append(r.view.Modules, row)
+		}
 	}
 }

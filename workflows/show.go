@@ -8,28 +8,28 @@ import (
 )
 
 // doing shows what the run does now.
-func (e *entity) doing(ctx workflow.Context, what string) {
-	e.view.Do(what, workflow.Now(ctx))
-	e.show(ctx)
+func (r *kymaRun) doing(ctx workflow.Context, what string) {
+	r.view.Do(what, workflow.Now(ctx))
+	r.show(ctx)
 }
 
 // waitingFor shows what the run waits for.
-func (e *entity) waitingFor(ctx workflow.Context, what string) {
-	e.doing(ctx, "waiting")
-	e.view.WaitingFor = what
-	e.show(ctx)
+func (r *kymaRun) waitingFor(ctx workflow.Context, what string) {
+	r.doing(ctx, "waiting")
+	r.view.WaitingFor = what
+	r.show(ctx)
 }
 
 // show sets the current details, a short Markdown text for the UI.
-func (e *entity) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, e.view.Markdown())
+func (r *kymaRun) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, r.view.Markdown())
 }
 
 // SearchAttributes lists the names of all search attributes, each of type Keyword.
 func SearchAttributes() []string {
 	return []string{
 		kick.AttributeKymaName, kick.AttributeKymaState, kick.AttributeKymaChannel,
-		kick.AttributeModuleName, kick.AttributeModuleVersion, kick.AttributeModuleState, kick.AttributeRemoteCluster,
+		kick.AttributeRemoteCluster,
 	}
 }
 
@@ -47,12 +47,15 @@ func startedWith(ctx workflow.Context) map[string]string {
 }
 
 // publish upserts the search attributes that changed since they were last upserted.
-func (e *entity) publish(ctx workflow.Context, attributes map[string]string) error {
+func (r *kymaRun) publish(ctx workflow.Context, attributes map[string]string) error {
+	if r.state.Published == nil {
+		r.state.Published = map[string]string{}
+	}
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range SearchAttributes() {
-		if value := attributes[name]; value != "" && e.published[name] != value {
+		if value := attributes[name]; value != "" && r.state.Published[name] != value {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
-			e.published[name] = value
+			r.state.Published[name] = value
 		}
 	}
 	if len(updates) == 0 {

@@ -43,9 +43,9 @@ func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				woken := make(chan []string)
 				var watch sync.WaitGroup
-				watch.Go(func() { s.Watch(ctx, func(_ context.Context, workflows []string) { woken <- workflows }) })
+				watch.Go(func() { s.Watch(ctx, func(_ context.Context, waiters []Waiter) { woken <- waiters }) })
 				for _, id := range []string{"manifest/b", "manifest/a", "kyma/a", "manifest/a"} {
-					s.awaited.note(id, "key", "registry.example.com/sub", failure, fetch)
+					s.awaited.note(Waiter{Workflow: id}, "key", "registry.example.com/sub", failure, fetch)
 				}
 				require.Equal(t, []string{"kyma/a", "manifest/a", "manifest/b"}, <-woken, name)
 				require.LessOrEqual(t, time.Since(well), time.Minute, name)
@@ -66,7 +66,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		well := time.Now().Add(time.Hour)
 		asked := 0
 		for _, key := range []string{"a", "b", "c", "d"} {
-			s.awaited.note("manifest/"+key, key, "https://registry.example.com", down, func(context.Context) error {
+			s.awaited.note(Waiter{Workflow: "manifest/" + key}, key, "https://registry.example.com", down, func(context.Context) error {
 				asked++
 				if time.Now().Before(well) {
 					return down
@@ -78,13 +78,13 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		var all []string
 		var watch sync.WaitGroup
 		watch.Go(func() {
-			s.Watch(ctx, func(_ context.Context, workflows []string) { all = append(all, workflows...) })
+			s.Watch(ctx, func(_ context.Context, waiters []Waiter) { all = append(all, waiters...) })
 		})
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		require.Less(t, asked, 40, "it is asked for one of the four")
 		for _, key := range []string{"a", "b", "c", "d"} {
-			s.awaited.note("manifest/"+key, key, "https://registry.example.com", down, nil)
+			s.awaited.note(Waiter{Workflow: "manifest/" + key}, key, "https://registry.example.com", down, nil)
 		}
 		time.Sleep(31 * time.Minute)
 		synctest.Wait()
@@ -99,25 +99,25 @@ func TestNobodyWaitsForWhatARegistryCannotChange(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := newAwaited(func() time.Time { return now })
 	missing := slowRetry(ReasonLayerNotFound, "gone")
-	a.note("manifest/a", "key", "host", fault.New(fault.Rejected, ReasonInvalidDescriptor, "it is a chart"), nil)
-	a.note("manifest/a", "key", "host", context.Canceled, nil)
-	a.note("manifest/a", "key", "host", errors.New("panic: boom"), nil)
-	a.note("", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "manifest/a"}, "key", "host", fault.New(fault.Rejected, ReasonInvalidDescriptor, "it is a chart"), nil)
+	a.note(Waiter{Workflow: "manifest/a"}, "key", "host", context.Canceled, nil)
+	a.note(Waiter{Workflow: "manifest/a"}, "key", "host", errors.New("panic: boom"), nil)
+	a.note(Waiter{}, "key", "host", missing, nil)
 	require.Empty(t, a.wants)
 
-	a.note("manifest/a", "key", "host", missing, nil)
-	a.note("manifest/b", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "manifest/a"}, "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "manifest/b"}, "key", "host", missing, nil)
 	now = now.Add(30 * time.Minute)
-	a.note("manifest/b", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "manifest/b"}, "key", "host", missing, nil)
 	now = now.Add(20 * time.Minute)
 	a.due()
 	require.Len(t, a.wants["key"].waiters, 1, "a workflow that does not ask again is gone")
-	a.note("manifest/b", "key", "host", nil, nil)
+	a.note(Waiter{Workflow: "manifest/b"}, "key", "host", nil, nil)
 	require.Empty(t, a.take(), "who has it need not be woken")
 
 	busy := fault.New(fault.Transient, ReasonRegistryUnavailable, "busy")
 	busy.RetryAfter = 3 * time.Minute
-	a.note("manifest/a", "key", "host", busy, nil)
+	a.note(Waiter{Workflow: "manifest/a"}, "key", "host", busy, nil)
 	require.Equal(t, now.Add(3*time.Minute), a.wants["key"].next, "a registry may ask for a longer wait")
 }
 

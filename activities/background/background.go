@@ -1,6 +1,6 @@
 // Package background joins the steps of a reconcile of a Kyma that nobody waits for, such as one after a change of the
 // catalog that concerns the whole fleet. One activity of a queue can be overtaken, where steps within a workflow task
-// cannot. LookInBackground is the one activity; its name is in histories.
+// cannot. ReconcileInBackground is the one activity.
 package background
 
 import (
@@ -56,9 +56,9 @@ type Result struct {
 	Resolved *resolve.Result `json:"resolved,omitempty"`
 }
 
-// LookInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
+// ReconcileInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
 // Its error is that of the synchronization.
-func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, error) {
+func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Result, error) {
 	result := Result{Began: activity.GetInfo(ctx).StartedTime}
 	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
 	result.Sync = synced

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -29,9 +30,11 @@ import (
 // What could not be applied is in Observed with OutcomeIncomplete. The worker's interceptor converts errors into faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
 	until := time.Now().Add(a.Options.ApplyLimit)
+	ctx, news := manifests.Noting(artifacts.ForManifest(ctx, in.Ref))
 	for range attempts {
 		result, err := a.applyOnce(ctx, in.Ref, until)
 		if !errors.Is(err, manifests.ErrChanged) {
+			result.News = *news
 			return result, err
 		}
 	}
@@ -228,7 +231,7 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		job.AsOf = began
 	}
 	if changed && before.State != shared.StateUnknown && manifests.IsNews(before, &m.Status) {
-		return a.steps.KickKyma(ctx, m)
+		manifests.Changed(ctx, m)
 	}
 	return nil
 }
@@ -286,7 +289,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 		requeue.RecordedRef(ctx, before.InstalledRef, m.Status.InstalledRef)
 	}
 	if err == nil && (result.Judged || recovered) && manifests.IsNews(before, &m.Status) {
-		err = a.steps.KickKyma(ctx, m)
+		manifests.Changed(ctx, m)
 	}
 	return err
 }

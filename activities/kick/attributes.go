@@ -5,32 +5,18 @@ import (
 	"slices"
 
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Search attributes, all of type Keyword. They are registered at start where missing.
+// Search attributes, of type Keyword unless they say otherwise. A process registers them when it starts.
 const (
 	AttributeKymaName      = "KymaName"
 	AttributeKymaState     = "KymaState"
 	AttributeKymaChannel   = "KymaChannel"
-	AttributeModuleName    = "ModuleName"
-	AttributeModuleVersion = "ModuleVersion"
-	AttributeModuleState   = "ModuleState"
 	AttributeRemoteCluster = "RemoteCluster"
 )
 
 // Attributes are search attributes by name.
 type Attributes map[string]string
-
-// AttributesOf are those that a Manifest's workflow has from its start on, so that it is found also when its first step
-// fails.
-func AttributesOf(m *v1beta2.Manifest) Attributes {
-	return Attributes{
-		AttributeKymaName: m.KymaName(), AttributeModuleName: m.ModuleName(), AttributeModuleVersion: m.Spec.Version,
-		AttributeModuleState: string(m.Status.State),
-	}
-}
 
 // typed are the attributes that are not empty, as a start takes them.
 func (a Attributes) typed() temporal.SearchAttributes {

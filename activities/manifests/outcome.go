@@ -49,4 +49,5 @@ type ReportResult struct {
 	Outcome Outcome `json:"outcome"` // OutcomeGone, OutcomeDeleting or OutcomeApplied
 	// Changed is true when the status was written.
 	Changed bool `json:"changed"`
+	News
 }

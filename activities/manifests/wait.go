@@ -35,16 +35,12 @@ type Wait struct {
 	Elapsed time.Duration
 	// remembered is what earlier attempts recorded.
 	remembered WaitDetails
-	// Notified is true once the Kyma was notified of what is waited for.
-	Notified bool
 }
 
 // WaitDetails are what one attempt of a wait records for the next.
 type WaitDetails struct {
 	// Reads is how many reads failed in a row.
 	Reads int `json:"reads"`
-	// Notified is true once the Kyma was notified of what is waited for.
-	Notified bool `json:"told"`
 }
 
 // WaitOf is the wait of this activity, with what its earlier attempts recorded.
@@ -55,10 +51,9 @@ func WaitOf(ctx context.Context, now time.Time) Wait {
 	w := Wait{Elapsed: now.Sub(activity.GetInfo(ctx).ScheduledTime)}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &w.remembered); err != nil {
-			w.remembered = WaitDetails{} // an attempt of an earlier release recorded something else
+			w.remembered = WaitDetails{}
 		}
 	}
-	w.Notified = w.remembered.Notified
 	return w
 }
 
@@ -92,8 +87,8 @@ func explained(o readiness.Observed) (string, bool) {
 	return said, found && o.Reason == readiness.ReasonResourcesPending
 }
 
-// IsLong tells whether the wait lasts so long that the Kyma shows it, and the Kyma was not notified yet.
-func (w Wait) IsLong() bool { return !w.Notified && w.Elapsed >= quick }
+// IsLong reports whether the wait lasts so long that the Kyma's status should show it.
+func (w Wait) IsLong() bool { return w.Elapsed >= quick }
 
 // Pending is the error of a read that found nothing new.
 func (w Wait) Pending(ctx context.Context, what string) error {
@@ -126,10 +121,9 @@ func (w Wait) Failed(ctx context.Context, err error) error {
 	}
 }
 
-// remember records the number of failed reads, and whether the Kyma was notified, for the next attempt: in a heartbeat,
-// which is not in the history.
+// remember records the number of failed reads for the next attempt: in a heartbeat, which is not in the history.
 func (w Wait) remember(ctx context.Context, reads int) {
-	if now := (WaitDetails{Reads: reads, Notified: w.Notified}); now != w.remembered && activity.IsActivity(ctx) {
+	if now := (WaitDetails{Reads: reads}); now != w.remembered && activity.IsActivity(ctx) {
 		activity.RecordHeartbeat(ctx, now)
 	}
 }

@@ -45,7 +45,7 @@ func (v *Visibility) OpenWorkflows(ctx context.Context, since time.Time) (Open, 
 	read, open := v.now(), Open{}
 	request := &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: pageSize,
-		Query:    fmt.Sprintf("WorkflowType IN ('%s', '%s') AND ExecutionStatus = 'Running'", kick.KymaWorkflow, kick.ManifestWorkflow),
+		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", kick.KymaWorkflow),
 	}
 	for {
 		page, err := v.temporal.ListWorkflow(ctx, request)

@@ -29,7 +29,7 @@ const (
 )
 
 // ours are the workflows that an instance has: others may work in its Temporal namespace too.
-const ours = `WorkflowType IN ("` + kick.KymaWorkflow + `", "` + kick.ManifestWorkflow + `", "` + kick.SweepWorkflow + `") AND `
+const ours = `WorkflowType IN ("` + kick.KymaWorkflow + `", "` + kick.SweepWorkflow + `") AND `
 
 // Workflows are what is asked of Temporal; a Temporal client is one.
 type Workflows interface {
@@ -98,7 +98,7 @@ func ask(ctx context.Context, temporal Workflows, all []workflow) {
 	var group errgroup.Group
 	group.SetLimit(askedAtOnce)
 	for i := range all {
-		if all[i].Type != kick.KymaWorkflow && all[i].Type != kick.ManifestWorkflow {
+		if all[i].Type != kick.KymaWorkflow {
 			continue
 		}
 		group.Go(func() error {

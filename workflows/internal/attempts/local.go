@@ -9,7 +9,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 )
 
 const (
@@ -41,8 +40,6 @@ type Step struct {
 	Queue, Summary string
 	// Unreachable is true where the remote cluster that it asks did not answer last time.
 	Unreachable bool
-	// Logic is the version of the run's logic.
-	Logic workflow.Version
 	// Activity with its Input, and a pointer to the Answer.
 	Activity, Input, Answer any
 }
@@ -53,12 +50,12 @@ type Step struct {
 // of the queue, with a timeout, heartbeats and attempts of its own. A cluster that did not answer last time is not asked
 // while a workflow task waits for it.
 func (l *Local) Do(ctx workflow.Context, s Step) error {
-	if s.Logic < logic.LocalSteps || s.Unreachable || !l.mayAttempt(workflow.Now(ctx)) {
+	if s.Unreachable || !l.mayAttempt(workflow.Now(ctx)) {
 		return workflow.ExecuteActivity(Writing(ctx, s.Queue, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
 	}
 	err := workflow.ExecuteLocalActivity(locally(ctx, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
 	l.ended = workflow.Now(ctx)
-	wait, again := againAfterLocal(err, s.Logic)
+	wait, again := againAfterLocal(err)
 	if !again || ctx.Err() != nil {
 		return err
 	}
@@ -88,14 +85,14 @@ func afterLocal(ctx workflow.Context, queue, summary string) workflow.Context {
 }
 
 // againAfterLocal tells whether a step whose local attempt ended with err is retried, and when.
-func againAfterLocal(err error, version workflow.Version) (time.Duration, bool) {
+func againAfterLocal(err error) (time.Duration, bool) {
 	var app *temporal.ApplicationError
 	switch {
 	case err == nil:
 		return 0, false
 	case !errors.As(err, &app):
 		return 0, true // it timed out, the worker stopped, or it panicked
-	case version >= logic.Background && fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
+	case fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
 		return 0, true // what cut the request short may be the local attempt's own timeout
 	case app.NonRetryable():
 		return 0, false

@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 )
 
 func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
@@ -30,7 +29,7 @@ func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
 		"its time was over":       {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
 		"its worker is stopped":   {temporal.NewCanceledError(), 0, true},
 	} {
-		wait, again := againAfterLocal(c.err, logic.Version)
+		wait, again := againAfterLocal(c.err)
 		require.Equal(t, c.again, again, name)
 		require.Equal(t, c.wait, wait, name)
 	}

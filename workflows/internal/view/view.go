@@ -33,6 +33,11 @@ type Row struct {
 	Version string `json:"version,omitempty"`
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
+	// Doing, WaitingFor, Since and Attempt are those of a module that has not settled.
+	Doing      string    `json:"doing,omitempty"`
+	WaitingFor string    `json:"waitingFor,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	Attempt    int       `json:"attempt,omitempty"`
 }
 
 // Do says what the run does from now on.

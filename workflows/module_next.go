@@ -9,87 +9,80 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// manifestPhase is how far the work on a Manifest is.
-type manifestPhase string
+// modulePhase is how far the work on a Manifest is.
+type modulePhase string
 
 const (
 	// phaseReconcile: the Manifest has not been reconciled since the last change.
-	phaseReconcile manifestPhase = ""
+	phaseReconcile modulePhase = ""
 	// phaseFollow: everything is applied; the module's health is followed.
-	phaseFollow manifestPhase = "Follow"
+	phaseFollow modulePhase = "Follow"
 	// phaseRest: a step failed; the run waits for its retry.
-	phaseRest manifestPhase = "Rest"
+	phaseRest modulePhase = "Rest"
 	// phaseRemove: the next pass of the removal is due.
-	phaseRemove manifestPhase = "Remove"
-	// phaseFollowRemoval: the removal waits for something in the cluster.
-	phaseFollowRemoval manifestPhase = "FollowRemoval"
-	// phaseEnded: the Manifest has settled, is gone, or was released, or a step failed and is not tried again:
-	// then the sweep starts another run when the cluster answers.
-	phaseEnded manifestPhase = "Ended"
+	phaseRemove modulePhase = "Remove"
+	// phaseFollowRemoval: the removal waits for something in the clustem.
+	phaseFollowRemoval modulePhase = "FollowRemoval"
+	// phaseEnded: the Manifest has settled, is gone, or was released, or a step failed and is not tried again: then the sweep
+	// kicks when the cluster answers.
+	phaseEnded modulePhase = "Ended"
 )
 
-// manifestStep is what a Manifest's run does next.
-type manifestStep string
+// moduleStep is what a Manifest's run does next.
+type moduleStep string
 
 const (
-	manifestReconcile     manifestStep = "reconcile"
-	manifestFollow        manifestStep = "follow"
-	manifestRemove        manifestStep = "remove"
-	manifestPurge         manifestStep = "purge"
-	manifestFollowRemoval manifestStep = "follow the removal"
-	manifestSleep         manifestStep = "sleep"
-	manifestContinue      manifestStep = "continue as new"
-	manifestComplete      manifestStep = "complete"
+	moduleReconcile     moduleStep = "reconcile"
+	moduleFollow        moduleStep = "follow"
+	moduleRemove        moduleStep = "remove"
+	modulePurge         moduleStep = "purge"
+	moduleFollowRemoval moduleStep = "follow the removal"
+	moduleSleep         moduleStep = "sleep"
+	moduleEnd           moduleStep = "end"
 )
 
-// manifestSituation is all that the decision depends on.
-type manifestSituation struct {
-	Phase    manifestPhase
+// moduleSituation is all that the decision depends on.
+type moduleSituation struct {
+	Phase    modulePhase
 	Deleting bool
 	// Purging is true when what remains of the module is to be forced.
 	Purging bool
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
-	Pending, Due           bool
-	MustContinue, NewBuild bool
+	Pending, Due bool
 }
 
-func (r *manifestRun) next(ctx workflow.Context) manifestStep {
-	isDue := r.isDue(ctx)
-	return nextForManifest(manifestSituation{
-		Phase:        r.state.Phase,
-		Deleting:     r.state.Deleting || r.mail.Pending.Deleting,
-		Purging:      r.state.Purging || r.mail.Pending.Purge,
-		Pending:      r.mail.Any(),
-		Due:          isDue,
-		MustContinue: r.mustContinue(ctx, !isDue),
-		NewBuild:     isDue && r.newBuild(ctx),
+func (m *moduleRun) next(ctx workflow.Context) moduleStep {
+	return nextForModule(moduleSituation{
+		Phase:    m.state.Phase,
+		Deleting: m.state.Deleting || m.box.Pending.Deleting,
+		Purging:  m.state.Purging || m.box.Pending.Purge,
+		Pending:  m.box.Any(),
+		Due:      m.isDue(ctx),
 	})
 }
 
-// nextForManifest decides. A run that has settled ends unless a kick came since its last reconcile; one that
-// should continue as new does so before it acts; what is due comes before what was in progress.
-func nextForManifest(s manifestSituation) manifestStep {
+// nextForModule decides. The work on a settled module ends unless a kick came since its last reconcile. A due step comes before
+// what was in progress.
+func nextForModule(s moduleSituation) moduleStep {
 	switch {
 	case s.Phase == phaseEnded && !s.Pending:
-		return manifestComplete
-	case s.Phase != phaseReconcile && (s.MustContinue || s.NewBuild):
-		return manifestContinue
+		return moduleEnd
 	case s.Due || s.Phase == phaseReconcile:
 		if s.Purging {
-			return manifestPurge
+			return modulePurge
 		}
 		if s.Deleting {
-			return manifestRemove
+			return moduleRemove
 		}
-		return manifestReconcile
+		return moduleReconcile
 	case s.Phase == phaseFollow:
-		return manifestFollow
+		return moduleFollow
 	case s.Phase == phaseRemove:
-		return manifestRemove
+		return moduleRemove
 	case s.Phase == phaseFollowRemoval:
-		return manifestFollowRemoval
+		return moduleFollowRemoval
 	default:
-		return manifestSleep
+		return moduleSleep
 	}
 }
 

@@ -26,76 +26,73 @@ const purgeAttempts = 2
 const purgeRounds = 60
 
 // purge forces what remains of the module and releases the Manifest.
-func (r *manifestRun) purge(ctx workflow.Context) error {
-	_, started := r.begin(ctx)
-	r.doing(ctx, "purging the module")
-	if !r.state.Purging {
+func (m *moduleRun) purge(ctx workflow.Context) error {
+	_, started := m.start(ctx)
+	m.does(ctx, "purging the module")
+	if !m.state.Purging {
 		// How often other steps failed says nothing about how soon this one may be retried.
-		r.attempt = 0
+		m.attempt = 0
 	}
-	r.state.Deleting, r.state.Purging = true, true
-	release := r.state.PurgeAttempts >= purgeAttempts
-	res, err := executePurge(ctx, r.purges, r.ref, release)
-	if temporal.IsCanceledError(err) {
-		return err
-	}
-	if err == nil && res.Outcome == manifests.OutcomeWaiting {
-		r.purgeStopped(ctx, started, res)
-		return nil
-	}
-	if err != nil {
-		// A purge comes to an end, whatever the fault is: the next attempt may release the Manifest.
-		r.state.PurgeAttempts++
-		f := fault.FromTemporal(err)
-		f.Kind = fault.Transient
-		r.state.Phase = phaseRest
-		r.end(ctx, started, f)
-		r.viewReported()
-		return nil
-	}
-	if res.Outcome == manifests.OutcomeApplied {
-		// Neither it nor its Kyma is being deleted.
-		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeAttempts = phaseReconcile, false, false, 0
-		r.state.PurgeRounds, r.state.Forced = 0, view.Forced{}
-	} else {
-		r.state.Phase = phaseEnded
-		r.state.Forced.Add(res.Forced, res.Names)
-		r.state.Reported = readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(r.state.Forced, res)}
-		r.view.Forced = r.state.Forced
-	}
-	r.endStep(ctx, started)
-	r.viewReported()
-	r.show(ctx)
-	return nil
-}
-
-// executePurge runs the one activity that forces what remains of a module.
-func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, release bool) (purge.Result, error) {
-	summary := "force what remains of " + ref.Name
+	m.state.Deleting, m.state.Purging = true, true
+	release := m.state.PurgeAttempts >= purgeAttempts
+	summary := "force what remains of " + m.ref.Name
 	if release {
 		summary += ", or release it"
 	}
 	var res purge.Result
 	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, fault.Shorten(summary, attempts.MaxSummary)),
-		activities.PurgeManifest, purge.Input{Ref: ref, Abandon: release}).Get(ctx, &res)
-	return res, err
+		m.purges.PurgeManifest, purge.Input{Ref: m.ref, Abandon: release}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err == nil && res.Outcome == manifests.OutcomeWaiting {
+		m.purgeStopped(ctx, started, res)
+		return nil
+	}
+	if err != nil {
+		// A purge comes to an end, whatever the fault is: the next attempt may release the Manifest.
+		m.state.PurgeAttempts++
+		f := fault.FromTemporal(err)
+		f.Kind = fault.Transient
+		m.state.Phase = phaseRest
+		m.end(ctx, started, f)
+		return nil
+	}
+	if res.Outcome == manifests.OutcomeApplied {
+		// Neither it nor its Kyma is being deleted.
+		m.state.Phase, m.state.Deleting, m.state.Purging, m.state.PurgeAttempts = phaseReconcile, false, false, 0
+		m.state.PurgeRounds = 0
+	} else {
+		m.state.Phase = phaseEnded
+		m.forced(res)
+		m.reported(readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(m.kyma.state.Purge.Forced, res)})
+		m.kyma.box.Put(kick.Kick{
+			Reason: "Manifest was purged", Kind: shared.KindOfInstallation(m.ref.Name), Namespace: m.ref.Namespace, Name: m.ref.Name, Urgent: true,
+		})
+	}
+	m.endStep(ctx, started)
+	return nil
+}
+
+// forced notes what a purge forced.
+func (m *moduleRun) forced(res purge.Result) {
+	m.kyma.state.Purge.Forced.Add(res.Forced, res.Names)
+	m.kyma.viewReport()
 }
 
 // purgeStopped notes a purge that did something and could not continue. One that made progress has not failed.
-func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.Result) {
-	r.state.Forced.Add(res.Forced, res.Names)
-	r.view.Forced = r.state.Forced
-	r.state.PurgeRounds++
-	if res.Progress && r.state.PurgeRounds <= purgeRounds {
-		r.attempt = 0
+func (m *moduleRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.Result) {
+	m.forced(res)
+	m.state.PurgeRounds++
+	if res.Progress && m.state.PurgeRounds <= purgeRounds {
+		m.attempt = 0
 	} else {
-		r.state.PurgeAttempts++
+		m.state.PurgeAttempts++
 	}
 	f := res.Fault
 	f.Kind = fault.Transient
-	r.state.Phase = phaseRest
-	r.end(ctx, started, f)
-	r.viewReported()
+	m.state.Phase = phaseRest
+	m.end(ctx, started, f)
 }
 
 // purgeSummary says what a purge forced, for people.

@@ -11,7 +11,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -23,14 +22,14 @@ func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.P
 	for {
 		res, last, err := r.inTurn(ctx)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
-			if err == nil && r.logic >= logic.Answers && answers(res.Began, last) {
-				*pending = pending.With(r.mail.Take())
+			if err == nil && answers(res.Began, last) {
+				*pending = pending.With(r.box.Take())
 				r.note(pending.Seen)
 			}
 			stop, err := r.synchronized(res.Sync, err)
 			return stop, res.Resolved, err
 		}
-		asked := r.mail.TakeDue()
+		asked := r.box.TakeDue()
 		all := pending.With(asked)
 		r.since = kick.Earliest(r.since, asked.Since)
 		r.note(all.Seen)
@@ -62,14 +61,14 @@ func answers(began, last time.Time) bool {
 func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
 	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
-	future := workflow.ExecuteActivity(turn, r.inBackground.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since})
+	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since})
 	var last time.Time
-	waiting := r.mail.Count()
+	waiting := r.box.Count()
 	if err := r.awaitUnless(ctx, future, cancel, func() bool {
-		if now := r.mail.Count(); now != waiting {
+		if now := r.box.Count(); now != waiting {
 			waiting, last = now, workflow.Now(ctx)
 		}
-		return r.mail.Pending.Urgent
+		return r.box.Pending.Urgent
 	}); err != nil {
 		return background.Result{}, last, err
 	}
@@ -84,7 +83,7 @@ const reportPatience = 10 * time.Second
 // mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
 // are ready again within seconds; then one report, here and in the remote cluster, says everything.
 func (r *kymaRun) mayReportLater(res resolve.Result) bool {
-	return r.background && r.logic >= logic.Answers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
+	return r.background && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 
@@ -97,7 +96,7 @@ func (r *kymaRun) reportLater(ctx workflow.Context, started time.Time, res resol
 		return err
 	}
 	for _, wrote := range res.Wrote {
-		r.mail.Put(kick.Kick{
+		r.box.Put(kick.Kick{
 			Reason: "modules were changed", Kind: wrote.Kind,
 			Namespace: wrote.Namespace, Name: wrote.Name, ResourceVersion: wrote.ResourceVersion,
 		})

@@ -1,0 +1,121 @@
+package workflows
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+)
+
+// stopTimeout is how long a run that continues as new waits for the steps of its modules before it cancels them.
+const stopTimeout = 30 * time.Second
+
+// route returns the box of the module that a kick asks for a step of, and nil for kicks about the Kyma.
+func (r *kymaRun) route(k kick.Kick) *mailbox.Box {
+	if !k.Work || k.UID == "" {
+		return nil
+	}
+	m := r.module(k.Manifest())
+	if k.IfIdle && m.running && (m.state.Deleting || !k.Deleting) {
+		return &mailbox.Box{} // Somebody works on it, so nothing was lost.
+	}
+	return m.box
+}
+
+// begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.
+func (r *kymaRun) begin(manifests []kick.Ref, k kick.Kick) {
+	for _, ref := range manifests {
+		k.Work, k.Namespace, k.Name, k.UID = true, ref.Namespace, ref.Name, ref.UID
+		r.route(k).Put(k)
+	}
+}
+
+// module returns the work on a Manifest. It does not begin before the module's box has a kick.
+func (r *kymaRun) module(ref kick.Ref) *moduleRun {
+	at, found := slices.BinarySearchFunc(r.modules, ref, func(m *moduleRun, ref kick.Ref) int { return compareRefs(m.ref, ref) })
+	if !found {
+		r.modules = slices.Insert(r.modules, at, newModuleRun(r, ref))
+	}
+	return r.modules[at]
+}
+
+// compareRefs orders Manifests by name: decisions must not depend on the order of a map.
+func compareRefs(a, b kick.Ref) int {
+	if order := strings.Compare(a.Name, b.Name); order != 0 {
+		return order
+	}
+	return strings.Compare(string(a.UID), string(b.UID))
+}
+
+// resumeModules continues the work that an earlier run carried.
+func (r *kymaRun) resumeModules() {
+	for i := range r.state.Modules {
+		carried := r.state.Modules[i]
+		m := r.module(carried.Ref)
+		m.resumeFrom(carried)
+	}
+}
+
+// work runs the modules: each in a coroutine of its own, which begins with a kick and ends when the Manifest has settled. So a
+// module that hangs delays neither the Kyma's own reconciles nor other modules.
+func (r *kymaRun) work(ctx workflow.Context) {
+	for !r.stopping {
+		if err := workflow.Await(ctx, func() bool {
+			r.mail.Sort()
+			return r.stopping || slices.ContainsFunc(r.modules, (*moduleRun).isToBegin)
+		}); err != nil {
+			return
+		}
+		for _, m := range r.modules {
+			if m.isToBegin() && !r.stopping {
+				m.running = true
+				workflow.GoNamed(ctx, "module "+m.ref.Name, m.live)
+			}
+		}
+	}
+}
+
+// forget removes a module that has no more work.
+func (r *kymaRun) forget(m *moduleRun) {
+	r.modules = slices.DeleteFunc(r.modules, func(other *moduleRun) bool { return other == m })
+}
+
+// working reports whether a step of a module may still be running.
+func (r *kymaRun) working() bool {
+	return slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.running })
+}
+
+// stopModules ends the work on all modules before the run continues as new. What a step answers still counts; a step that takes
+// too long is cancelled.
+func (r *kymaRun) stopModules(ctx workflow.Context) error {
+	r.stopping = true
+	ended := func() bool { return !r.working() }
+	in, err := workflow.AwaitWithTimeout(ctx, stopTimeout, ended)
+	if err != nil || in {
+		return err
+	}
+	for _, m := range r.modules {
+		m.cancel()
+	}
+	return workflow.Await(ctx, ended)
+}
+
+// carryModules returns the work that the next run continues.
+func (r *kymaRun) carryModules() []ModuleCarry {
+	var all []ModuleCarry
+	for _, m := range r.modules {
+		all = append(all, m.carried())
+	}
+	return all
+}
+
+// tell puts news of a module into the Kyma's box.
+func (r *kymaRun) tell(k *kick.Kick) {
+	if k != nil {
+		r.box.Put(*k)
+	}
+}

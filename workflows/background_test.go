@@ -31,8 +31,8 @@ func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "report", "sync", "resolve", "report", "sync"}, w.calls)
 
-	require.Len(t, c.activities["LookInBackground"], 1)
-	options := c.activities["LookInBackground"][0]
+	require.Len(t, c.activities["ReconcileInBackground"], 1)
+	options := c.activities["ReconcileInBackground"][0]
 	require.Equal(t, "lifecycle-manager-background", options.TaskQueue)
 	require.Len(t, c.locals["SyncRemote"], 2, "that for the edit, and that which finds the Kyma gone")
 }
@@ -54,7 +54,7 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 		"one reconcile answers both")
 	resolution, given := c.inputs["ResolveKyma"][1].(resolve.Input)
 	require.True(t, given)
-	require.Len(t, c.activities["LookInBackground"], 1)
+	require.Len(t, c.activities["ReconcileInBackground"], 1)
 	require.False(t, resolution.Background)
 	require.Contains(t, resolution.Seen, desired.Seen{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
 }
@@ -81,7 +81,7 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "report", "sync", "resolve", "report", "sync"}, w.calls)
-	require.Equal(t, 2, w.counts["turn"])
+	require.Equal(t, 2, w.count("turn"))
 	require.Contains(t, pushes[1].Seen, desired.Seen{Kind: "Manifest", Name: "m", ResourceVersion: "78"})
 	require.Empty(t, pushes[1].InputsDigest, "the inputs were not read")
 	require.NotEmpty(t, pushes[2].InputsDigest)
@@ -120,7 +120,7 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			endKyma(env, w, 2*time.Hour)
 			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
-			require.Equal(t, c.passes, w.counts["turn"])
+			require.Equal(t, c.passes, w.count("turn"))
 			seen := reports[1].Seen
 			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks named")
 		})

@@ -3,6 +3,8 @@ package workflows
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,10 +55,11 @@ type world struct {
 	began time.Time
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
-	send     func(n int, in purge.SendInput) error
+	admit    func(n int) error
 	purge    func(n int, in purge.Input) (purge.Result, error)
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
+	mu     sync.Mutex
 	counts map[string]int
 	// since are the times that resolve and apply were told, in their order.
 	since []time.Time
@@ -64,10 +67,26 @@ type world struct {
 	abandoned string
 }
 
+// called notes a step. Steps of several modules run at the same time.
 func (w *world) called(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls = append(w.calls, name)
 	w.counts[name]++
 	return w.counts[name]
+}
+
+// count returns how often a step was taken.
+func (w *world) count(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts[name]
+}
+
+func (w *world) set(name string, count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[name] = count
 }
 
 func synced() (syncing.Result, error) {
@@ -117,7 +136,7 @@ func quietWorld() *world {
 		waitGone: func(int) (uninstall.RemoveResult, error) {
 			return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting}, nil
 		},
-		send: func(int, purge.SendInput) error { return nil },
+		admit: func(int) error { return nil },
 		purge: func(int, purge.Input) (purge.Result, error) {
 			return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
 		},
@@ -156,21 +175,21 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	// The first run asks for the build id, a checksum of the binary: on a busy machine that takes more than a second.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second})
 	env.RegisterWorkflowWithOptions(KymaWorkflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
-	env.RegisterWorkflowWithOptions(ManifestWorkflow, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
 	register := func(name string, fn any) {
 		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
 	joined := background.New(w, w)
-	register("LookInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
-		w.counts["turn"]++ // no step of its own
+	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
+		turn := w.count("turn") + 1
+		w.set("turn", turn) // no step of its own
 		if w.turn != nil {
-			if err := w.turn(ctx, w.counts["turn"]); err != nil {
+			if err := w.turn(ctx, turn); err != nil {
 				return background.Result{}, err
 			}
 		}
-		res, err := joined.LookInBackground(ctx, in)
+		res, err := joined.ReconcileInBackground(ctx, in)
 		res.Began = w.began
 		return res, err
 	})
@@ -182,8 +201,8 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.delete(w.called("delete"))
 		return res, fault.ToTemporal(err)
 	})
-	register("SendPurge", func(_ context.Context, in purge.SendInput) error {
-		return fault.ToTemporal(w.send(w.called("send purge"), in))
+	register("AdmitPurge", func(context.Context, purge.AdmitInput) error {
+		return fault.ToTemporal(w.admit(w.called("admit purge")))
 	})
 	register("PurgeManifest", func(_ context.Context, in purge.Input) (purge.Result, error) {
 		res, err := w.purge(w.called("purge"), in)
@@ -207,13 +226,13 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.apply(ctx, w.called("apply"))
 		return res, fault.ToTemporal(err)
 	})
-	register("WaitManifest", func(_ context.Context, in install.WaitInput) (readiness.Observed, error) {
+	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.WaitResult, error) {
 		res, err := w.wait(w.called("wait"), in)
-		return res, fault.ToTemporal(err)
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
 	})
-	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (readiness.Observed, error) {
+	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.WaitResult, error) {
 		res, err := w.defaults(w.called("default CR"))
-		return res, fault.ToTemporal(err)
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
 	})
 	register("ReportManifest", func(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
@@ -237,6 +256,42 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 // kickAt sends a kick at a moment of the workflow's time.
 func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kick) {
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, at)
+}
+
+// forModule makes a kick one that asks for a step of the Manifest.
+func forModule(k kick.Kick) kick.Kick {
+	k.Kind, k.Work, k.Namespace, k.Name, k.UID = "Manifest", true, manifestRef.Namespace, manifestRef.Name, manifestRef.UID
+	return k
+}
+
+// kickModule sends a kick that asks for a step of the Manifest.
+func kickModule(env *testsuite.TestWorkflowEnvironment, k kick.Kick) {
+	env.SignalWorkflow(kick.Signal, forModule(k))
+}
+
+// workOnModule runs the workflow of a Kyma that is gone, and of which only the Manifest is left to work on: it ends when that
+// work has ended.
+func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
+	workFrom(env, w, ModuleCarry{})
+}
+
+// workFrom is workOnModule that continues what an earlier run carried.
+func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
+	carried.Ref = manifestRef
+	if carried.Phase == phaseReconcile && carried.Pending.Count == 0 {
+		carried.Pending.Add(forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
+	}
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: &KymaCarry{Modules: []ModuleCarry{carried}}})
+}
+
+// steps are the steps that were taken for the Manifest.
+func (w *world) steps() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool {
+		return slices.Contains([]string{"sync", "resolve", "report", "delete", "admit purge", "cleanup by force", "release"}, call)
+	})
 }
 
 // viewOf asks the workflow what it is doing.

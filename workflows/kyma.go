@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -81,8 +82,9 @@ type kymaRun struct {
 	build string
 	state KymaCarry
 	view  view.View
-	// ending is true once the run is about to end, and stopping once it ends the work on modules before.
-	ending, stopping bool
+	// renew is true once a module waits for a run of another build, stopping once the run ends the work on modules, and ending
+	// once it is about to end.
+	renew, stopping, ending bool
 	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
 	modules []*moduleRun
 	failure error
@@ -165,11 +167,16 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 // isIdle reports whether no module has work.
 func (r *kymaRun) isIdle() bool { return len(r.modules) == 0 }
 
+// isQuiet reports whether no module takes a step: all that have work wait.
+func (r *kymaRun) isQuiet() bool {
+	return !slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.waitingFor == "" })
+}
+
 // mustWake returns the condition that ends the run's sleep, besides kicks and its own time.
 func (r *kymaRun) mustWake(ctx workflow.Context) func() bool {
 	busy := !r.isIdle()
 	return func() bool {
-		return r.failure != nil || r.mail.Forced && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone()
+		return r.failure != nil || r.renew || r.mail.Forced && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone()
 	}
 }
 

@@ -23,10 +23,12 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again
 	if err != nil {
 		return err
 	}
-	for _, ref := range manifests {
-		if m := r.module(ref); admitted && !m.state.Purging && !m.box.Pending.Purge {
-			m.box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
-			m.box.Pending.Purge = true
+	if admitted && r.state.Purge.Ask(workflow.Now(ctx)) {
+		for _, ref := range manifests {
+			if m := r.module(ref); !m.state.Purging {
+				m.box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
+				m.box.Pending.Purge = true
+			}
 		}
 	}
 	return r.reportRemoval(ctx, status.ReportInput{Waiting: waiting, Purging: true}, again)

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
@@ -50,7 +51,8 @@ type moduleRun struct {
 	cancel  func()
 	// doing and waitingFor are for people.
 	doing, waitingFor string
-	since             time.Time
+	// doingSince is when the module began with that.
+	doingSince time.Time
 
 	install   *install.Activities
 	uninstall *uninstall.Activities
@@ -107,14 +109,24 @@ func (m *moduleRun) live(ctx workflow.Context) {
 func (m *moduleRun) run(ctx workflow.Context) error {
 	for {
 		m.drain()
-		if m.kyma.stopping {
-			return nil
+		if err := m.awaitNewRun(ctx); err != nil || m.kyma.stopping {
+			return err
 		}
 		done, err := m.step(ctx, m.next(ctx))
 		if done || err != nil {
 			return err
 		}
 	}
+}
+
+// awaitNewRun has the workflow continue as new, and waits for that, if another build executes the run now: the module acts in
+// the next run.
+func (m *moduleRun) awaitNewRun(ctx workflow.Context) error {
+	if !m.isDue(ctx) || !ending.NewBuild(ctx, m.kyma.build) {
+		return nil
+	}
+	m.kyma.renew = true
+	return workflow.Await(ctx, func() bool { return m.kyma.stopping })
 }
 
 // step takes one step. It returns true if there is nothing more to do.
@@ -154,7 +166,7 @@ func (m *moduleRun) waits(ctx workflow.Context, what string) { m.showDoing(ctx, 
 
 func (m *moduleRun) showDoing(ctx workflow.Context, doing, waitingFor string) {
 	if m.doing != doing || m.waitingFor != waitingFor {
-		m.doing, m.waitingFor, m.since = doing, waitingFor, workflow.Now(ctx)
+		m.doing, m.waitingFor, m.doingSince = doing, waitingFor, workflow.Now(ctx)
 	}
 	m.kyma.viewReport()
 	m.kyma.show(ctx)
@@ -164,7 +176,7 @@ func (m *moduleRun) showDoing(ctx workflow.Context, doing, waitingFor string) {
 func (m *moduleRun) row() view.Row {
 	return view.Row{
 		Name: cmp.Or(m.state.Module, m.ref.Name), Version: m.state.Version, State: string(m.state.Reported.State),
-		Message: m.state.Reported.Message, Doing: m.doing, WaitingFor: m.waitingFor, Since: m.since, Attempt: m.attempt,
+		Message: m.state.Reported.Message, Doing: m.doing, WaitingFor: m.waitingFor, Since: m.doingSince, Attempt: m.attempt,
 	}
 }
 

@@ -15,13 +15,37 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-func purgeAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"}) }, at)
+// purgeAt deletes the Kyma of a Manifest at once, and purges it at a time.
+func purgeAt(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
+	deleting := deletingWorld(1)
+	w.sync, w.report, w.force, w.release = deleting.sync, deleting.report, deleting.force, deleting.release
+	purged := w.purge
+	gone := false
+	w.purge = func(n int, in purge.Input) (purge.Result, error) {
+		res, err := purged(n, in)
+		gone = gone || res.Outcome == manifests.OutcomeRemoved
+		return res, err
+	}
+	w.delete = func(int) (resolve.DeleteResult, error) {
+		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
+		if !gone {
+			res.Remaining, res.Manifests, res.Removing = []string{manifestRef.Name}, []kick.Ref{manifestRef}, []kick.Ref{manifestRef}
+		}
+		return res, nil
+	}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "purge", &updateAnswer{}) }, at)
+}
+
+// purging is a Manifest whose purge is due.
+func purging() ModuleCarry {
+	return ModuleCarry{Carry: Carry{Pending: mailbox.Pending{Count: 1, Urgent: true, Deleting: true, Purge: true}}}
 }
 
 // waitingRemoval is a world in which a removal waits for ever.
@@ -42,12 +66,11 @@ func waitingRemoval() *world {
 func TestAPurgeEndsAWaitForARemoval(t *testing.T) {
 	w := waitingRemoval()
 	env := environment(t, w)
-	purgeAt(env, time.Hour+time.Minute)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	purgeAt(env, w, time.Hour+time.Minute)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["purge"])
-	require.Equal(t, "purge", w.calls[len(w.calls)-1])
-	require.Equal(t, "purged: 1 object was forced: Sample default", viewOf(t, env).Message)
+	require.Equal(t, 1, w.count("purge"))
+	require.Equal(t, "purge", w.steps()[len(w.steps())-1])
 	require.Equal(t, view.Forced{Count: 1, Names: []string{"Sample default"}}, viewOf(t, env).Forced)
 }
 
@@ -55,7 +78,7 @@ func TestAPurgeCancelsARunningStep(t *testing.T) {
 	w := waitingRemoval()
 	env := environment(t, w)
 	w.removing = func(ctx context.Context, _ int) (uninstall.RemoveResult, error) {
-		env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
+		env.UpdateWorkflow(kick.UpdatePurge, "purge", &updateAnswer{})
 		select {
 		case <-ctx.Done():
 			return uninstall.RemoveResult{}, ctx.Err()
@@ -63,18 +86,18 @@ func TestAPurgeCancelsARunningStep(t *testing.T) {
 			return uninstall.RemoveResult{}, errors.New("was not cancelled")
 		}
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	purgeAt(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "remove", "purge"}, w.calls)
+	require.Equal(t, []string{"remove", "purge"}, w.steps())
 }
 
 func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	purgeAt(env, 0)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"purge"}, w.calls)
+	require.Equal(t, []string{"purge"}, w.steps())
 }
 
 func TestAPurgeAbandonsAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
@@ -94,25 +117,11 @@ func TestAPurgeAbandonsAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T
 		}
 		return purge.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
 	}
-	purgeAt(env, 5*time.Hour)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	purgeAt(env, w, 5*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []bool{false, false, true}, abandoned)
-	require.Less(t, env.Now().Sub(first), 30*time.Second)
-}
-
-func TestAPurgeSignalInTheCompletingTaskIsNotLost(t *testing.T) {
-	w := quietWorld()
-	env := environment(t, w)
-	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
-		if n == 1 {
-			env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
-		}
-		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
-	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
-	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["purge"])
+	require.Less(t, env.Now().Sub(first), time.Minute)
 }
 
 func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
@@ -121,11 +130,10 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 		return purge.Result{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
-	purgeAt(env, 0)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["purge"])
-	require.Equal(t, 1, w.counts["apply"], "it is reconciled like any other")
+	require.Equal(t, 1, w.count("purge"))
+	require.Equal(t, 1, w.count("apply"), "it is reconciled like any other")
 }
 
 func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
@@ -141,13 +149,11 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
 	}
 	env := environment(t, w)
-	purgeAt(env, 0)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 6, w.counts["purge"])
+	require.Equal(t, 6, w.count("purge"))
 	require.Equal(t, 6, viewOf(t, env).Forced.Count)
 	require.Contains(t, viewOf(t, env).Forced.Names, "Sample last")
-	require.Contains(t, viewOf(t, env).Message, "6 objects were forced")
 }
 
 func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
@@ -159,10 +165,9 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 		return purge.Result{Outcome: manifests.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
 	}
 	env := environment(t, w)
-	purgeAt(env, 0)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, purgeRounds+purgeAttempts+1, w.counts["purge"])
+	require.Equal(t, purgeRounds+purgeAttempts+1, w.count("purge"))
 }
 
 func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
@@ -176,8 +181,7 @@ func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
 		return purge.Result{Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
 	}
 	env := environment(t, w)
-	purgeAt(env, 0)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []bool{false, false, true}, abandoned)
 	require.Equal(t, 2, viewOf(t, env).Forced.Count)

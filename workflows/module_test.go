@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -36,9 +34,9 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "wait", "default CR", "wait", "write Ready"}, w.calls)
+	require.Equal(t, []string{"apply", "wait", "default CR", "wait", "write Ready"}, w.steps())
 	require.Equal(t, manifests.ReportInput{
 		Ref: manifestRef, Observed: readiness.Observed{State: shared.StateReady}, InputsDigest: "m-1", Settled: true,
 	}, last)
@@ -52,9 +50,9 @@ func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 		}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply"}, w.calls)
+	require.Equal(t, []string{"apply"}, w.steps())
 }
 
 func TestWaitingForAModuleIsBenign(t *testing.T) {
@@ -66,10 +64,10 @@ func TestWaitingForAModuleIsBenign(t *testing.T) {
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["apply"])
-	require.Equal(t, 1, w.counts["write Ready"])
+	require.Equal(t, 1, w.count("apply"))
+	require.Equal(t, 1, w.count("write Ready"))
 }
 
 func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
@@ -85,10 +83,10 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 		}
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Zero(t, w.counts["write Error"], "a deadline is no error")
-	require.Equal(t, 1, w.counts["write Ready"])
+	require.Zero(t, w.count("write Error"), "a deadline is no error")
+	require.Equal(t, 1, w.count("write Ready"))
 }
 
 func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
@@ -103,11 +101,11 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
 	}
 	env.RegisterDelayedCallback(func() {
 		changed = true
-		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
+		kickModule(env, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
 	}, 5*time.Minute)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 2, w.counts["apply"])
+	require.Equal(t, 2, w.count("apply"))
 }
 
 func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
@@ -115,13 +113,13 @@ func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
 	env := environment(t, w)
 	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
-			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
+			kickModule(env, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
 		}
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 2, w.counts["apply"])
+	require.Equal(t, 2, w.count("apply"))
 }
 
 func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testing.T) {
@@ -143,7 +141,7 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 		reported = append(reported, in)
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, reconciles, 7, "each time that something is gone there is another reconcile")
 	for n := 2; n < len(reconciles); n++ {
@@ -166,9 +164,9 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "write Error"}, w.calls)
+	require.Equal(t, []string{"apply", "write Error"}, w.steps())
 	require.True(t, last.Settled)
 	require.Equal(t, "InvalidManifest", last.Observed.Reason)
 }
@@ -192,9 +190,9 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T)
 		}
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
+	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.steps())
 	require.Equal(t, "LayerNotFound", first.Observed.Reason)
 	require.False(t, first.Settled)
 	require.GreaterOrEqual(t, again, 15*time.Minute)
@@ -209,10 +207,10 @@ func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
 		return quietWorld().apply(context.Background(), n)
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["write Error"])
-	require.Equal(t, 1, w.counts["write Ready"])
+	require.Equal(t, 1, w.count("write Error"))
+	require.Equal(t, 1, w.count("write Ready"))
 }
 
 func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
@@ -226,9 +224,9 @@ func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
 		return res, err
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
+	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.steps())
 }
 
 func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
@@ -245,9 +243,9 @@ func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
 		took = env.Now().Sub(began)
 		return res, err
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 11, w.counts["apply"])
+	require.Equal(t, 11, w.count("apply"))
 	require.Less(t, took, 100*time.Second)
 }
 
@@ -266,11 +264,11 @@ func TestAManifestIsRemovedStepByStep(t *testing.T) {
 		return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{
 		"apply", "remove", "write Deleting", "wait for removal", "remove", "wait for removal", "remove",
-	}, w.calls, "an unchanged message is reported once")
+	}, w.steps(), "an unchanged message is reported once")
 }
 
 func TestADeletionInterruptsARunningInstallation(t *testing.T) {
@@ -278,7 +276,7 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 	env := environment(t, w)
 	cancelled := false
 	w.apply = func(ctx context.Context, _ int) (install.ApplyResult, error) {
-		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
+		kickModule(env, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
 		select {
 		case <-ctx.Done():
 			cancelled = true
@@ -287,9 +285,9 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 			return install.ApplyResult{}, errors.New("was not cancelled")
 		}
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply", "remove"}, w.calls)
+	require.Equal(t, []string{"apply", "remove"}, w.steps())
 	_ = cancelled
 }
 
@@ -348,13 +346,13 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 			stage(w, func() {
 				if !once {
 					once = true
-					env.SignalWorkflow(kick.Signal, deletion)
+					kickModule(env, deletion)
 				}
 			})
-			env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+			workOnModule(env, w)
 			require.NoError(t, env.GetWorkflowError())
-			require.Equal(t, "remove", w.calls[len(w.calls)-1], "calls: %v", w.calls)
-			require.Equal(t, 1, w.counts["remove"])
+			require.Equal(t, "remove", w.steps()[len(w.steps())-1], "calls: %v", w.steps())
+			require.Equal(t, 1, w.count("remove"))
 		})
 	}
 }
@@ -367,14 +365,14 @@ func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
 	env := environment(t, w)
 	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n == 1 {
-			env.SignalWorkflow(kick.Signal, kick.Kick{Deleting: true, Urgent: true})
+			kickModule(env, kick.Kick{Deleting: true, Urgent: true})
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Second}
 		}
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, "write Ready", w.calls[len(w.calls)-1])
+	require.Equal(t, "write Ready", w.steps()[len(w.steps())-1])
 }
 
 func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
@@ -383,9 +381,9 @@ func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 		return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"apply"}, w.calls)
+	require.Equal(t, []string{"apply"}, w.steps())
 }
 
 func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
@@ -395,15 +393,13 @@ func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	}
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Minute)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
-	var again *workflow.ContinueAsNewError
-	require.ErrorAs(t, env.GetWorkflowError(), &again)
-	var next ManifestInput
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	workOnModule(env, w)
+	next := continued(t, env.GetWorkflowError())
+	require.Len(t, next.Carry.Modules, 1)
 
 	second := quietWorld()
 	env = environment(t, second)
-	env.ExecuteWorkflow(ManifestWorkflow, next)
+	workFrom(env, second, next.Carry.Modules[0])
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"wait", "write Ready"}, second.calls, "the next run continues where the first stopped")
+	require.Equal(t, []string{"wait", "write Ready"}, second.steps(), "the next run continues where the first stopped")
 }

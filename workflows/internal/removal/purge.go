@@ -19,8 +19,10 @@ type Purge struct {
 	Next         time.Time `json:"next,omitzero"`
 	// Requested is true once somebody asked not to wait for the grace period.
 	Requested bool `json:"requested,omitempty"`
-	// Begun is true once the removal budget admitted the purge, and modules are being forced.
+	// Begun is true once the removal budget admitted the purge.
 	Begun bool `json:"begun,omitempty"`
+	// AskedAt is when purges of all modules that remained were last begun.
+	AskedAt time.Time `json:"askedAt,omitzero"`
 	// Lost is true while only those Manifests are purged that cannot be removed because the access Secret is gone.
 	Lost bool `json:"lost,omitempty"`
 	// Cleanups counts the attempts to clean up the remote cluster by force.
@@ -30,6 +32,9 @@ type Purge struct {
 }
 
 const (
+	// askAgainAfter is how long a Manifest that was purged may remain before it is purged again: a finalizer of somebody else may
+	// hold it.
+	askAgainAfter = time.Minute
 	// lateAfter is how much later than planned a check may come before the orderly removal counts as interrupted.
 	lateAfter = 2 * time.Minute
 	// cleanupAttempts is how often cleaning up the remote cluster by force may fail before it is abandoned, and
@@ -61,8 +66,17 @@ func (p *Purge) Due(now time.Time, graceOver bool) bool {
 // admitted again.
 func (p *Purge) SetLost(lost bool) {
 	if p.Lost != lost {
-		p.Lost, p.Begun = lost, false
+		p.Lost, p.Begun, p.AskedAt = lost, false, time.Time{}
 	}
+}
+
+// Ask reports whether to begin purges of all modules that remain, and notes that.
+func (p *Purge) Ask(now time.Time) bool {
+	if now.Before(p.AskedAt.Add(askAgainAfter)) {
+		return false
+	}
+	p.AskedAt = now
+	return true
 }
 
 // CleanupRetried tells whether a failed attempt to clean up by force is followed by another.
@@ -75,6 +89,8 @@ func (p *Purge) check(now time.Time) time.Time {
 	case p.Cleanups > 0 && p.CleanupRetried():
 		// The Manifests are gone already.
 		return now.Add(cleanupPause)
+	case now.Before(p.AskedAt.Add(askAgainAfter)):
+		at = p.AskedAt.Add(askAgainAfter)
 	case p.Begun || p.Cleanups > 0:
 		// A failed step is retried as every other.
 		return time.Time{}

@@ -104,8 +104,8 @@ const DefaultRolloutAtOnce = 10
 
 // Add registers all watchers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, o Options) error {
-	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Sweeps == nil {
-		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
+	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Unowned == nil || o.Sweeps == nil {
+		return errors.New("watchers: Kicks, Inputs, Clusters, Unowned and Sweeps must be given")
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: installations.Reader(mgr.GetCache()), rollout: newRollout(o.RolloutAtOnce, o.Now)}

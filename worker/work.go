@@ -42,19 +42,19 @@ type step struct{ reason, unreachable string }
 func steps() map[string]step {
 	const ofKyma, ofManifest = "sync_context_retrieval", "manifest_client_init"
 	return map[string]step{
-		"SyncRemote":       {"module_catalog_sync", ofKyma},
-		"LookInBackground": {"module_catalog_sync", ofKyma},
-		"ResolveKyma":      {"manifest_reconciliation", ofKyma},
-		"ReportKyma":       {"status_sync_to_remote", ofKyma},
-		"DeleteManifests":  {"manifest_crs_cleanup", ofKyma},
-		"CleanupRemote":    {"remote_kyma_deletion", ofKyma},
-		"ReleaseKyma":      {"kyma_deletion", ofKyma},
-		"ApplyManifest":    {"manifest_sync_resources", ofManifest},
-		"EnsureDefaultCR":  {"manifest_sync_resources", ofManifest},
-		"WaitManifest":     {"manifest_sync_resources_enqueue_required", ofManifest},
-		"RemoveManifest":   {"manifest_pre_delete", ofManifest},
-		"PurgeManifest":    {"manifest_pre_delete", ofManifest},
-		"WaitRemoval":      {"manifest_pre_delete_enqueue_required", ofManifest},
+		"SyncRemote":            {"module_catalog_sync", ofKyma},
+		"ReconcileInBackground": {"module_catalog_sync", ofKyma},
+		"ResolveKyma":           {"manifest_reconciliation", ofKyma},
+		"ReportKyma":            {"status_sync_to_remote", ofKyma},
+		"DeleteManifests":       {"manifest_crs_cleanup", ofKyma},
+		"CleanupRemote":         {"remote_kyma_deletion", ofKyma},
+		"ReleaseKyma":           {"kyma_deletion", ofKyma},
+		"ApplyManifest":         {"manifest_sync_resources", ofManifest},
+		"EnsureDefaultCR":       {"manifest_sync_resources", ofManifest},
+		"WaitManifest":          {"manifest_sync_resources_enqueue_required", ofManifest},
+		"RemoveManifest":        {"manifest_pre_delete", ofManifest},
+		"PurgeManifest":         {"manifest_pre_delete", ofManifest},
+		"WaitRemoval":           {"manifest_pre_delete_enqueue_required", ofManifest},
 	}
 }
 

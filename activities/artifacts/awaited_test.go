@@ -41,13 +41,13 @@ func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
 					return nil
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				woken := make(chan []string)
+				woken := make(chan []Waiter)
 				var watch sync.WaitGroup
 				watch.Go(func() { s.Watch(ctx, func(_ context.Context, waiters []Waiter) { woken <- waiters }) })
 				for _, id := range []string{"manifest/b", "manifest/a", "kyma/a", "manifest/a"} {
 					s.awaited.note(Waiter{Workflow: id}, "key", "registry.example.com/sub", failure, fetch)
 				}
-				require.Equal(t, []string{"kyma/a", "manifest/a", "manifest/b"}, <-woken, name)
+				require.Equal(t, []Waiter{{Workflow: "kyma/a"}, {Workflow: "manifest/a"}, {Workflow: "manifest/b"}}, <-woken, name)
 				require.LessOrEqual(t, time.Since(well), time.Minute, name)
 				require.LessOrEqual(t, asked, 5+int(outage/time.Minute), name)
 				require.Empty(t, s.awaited.wants)
@@ -75,7 +75,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 			})
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var all []string
+		var all []Waiter
 		var watch sync.WaitGroup
 		watch.Go(func() {
 			s.Watch(ctx, func(_ context.Context, waiters []Waiter) { all = append(all, waiters...) })
@@ -88,7 +88,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		}
 		time.Sleep(31 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{"manifest/a", "manifest/b", "manifest/c", "manifest/d"}, all)
+		require.Equal(t, []Waiter{{Workflow: "manifest/a"}, {Workflow: "manifest/b"}, {Workflow: "manifest/c"}, {Workflow: "manifest/d"}}, all)
 		cancel()
 		watch.Wait()
 	})

@@ -35,8 +35,8 @@ func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	joined := New(s, s)
-	env.RegisterActivity(joined.LookInBackground)
-	value, err := env.ExecuteActivity(joined.LookInBackground, in)
+	env.RegisterActivity(joined.ReconcileInBackground)
+	value, err := env.ExecuteActivity(joined.ReconcileInBackground, in)
 	var result Result
 	if err == nil {
 		require.NoError(t, value.Get(&result))

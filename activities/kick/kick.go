@@ -57,8 +57,6 @@ type Kick struct {
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Since is when a watcher saw the change that modules are to be applied for. It is measured only.
 	Since *time.Time `json:"since,omitempty"`
-	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.
-	Found Attributes `json:"-"`
 }
 
 // Start is the input with which an entity's workflow is started. Workflows extend it with what they

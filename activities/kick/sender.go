@@ -32,8 +32,7 @@ func NewSender(temporal client.Client, counter Counter, tenants Tenants) *Sender
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.
 func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
-	k.Found = Attributes{AttributeKymaName: ref.Name}
-	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k)
+	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k, Attributes{AttributeKymaName: ref.Name})
 }
 
 // Manifest asks the workflow of a Kyma for a step of one of its Manifests, and starts the workflow if none is open.
@@ -44,12 +43,12 @@ func (s *Sender) Manifest(ctx context.Context, kyma, manifest Ref, k Kick) error
 
 // Watcher wakes the workflow of a Watcher and starts it where none is open.
 func (s *Sender) Watcher(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, ref, k)
+	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, ref, k, nil)
 }
 
 // Rollout wakes the workflow of a ModuleRollout and starts it where none is open.
 func (s *Sender) Rollout(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, ref, k)
+	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, ref, k, nil)
 }
 
 // OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
@@ -72,15 +71,15 @@ func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) erro
 	return nil
 }
 
-func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref Ref, k Kick) error {
+func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref Ref, k Kick, found Attributes) error {
 	options := client.StartWorkflowOptions{
 		ID:                       id,
 		TaskQueue:                ControlPlaneQueue,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            ref.String(),
-		TypedSearchAttributes:    k.Found.typed(),
-		Priority:                 temporal.Priority{FairnessKey: fairnessKey(s.tenantOf(ctx, ref, k))},
+		TypedSearchAttributes:    found.typed(),
+		Priority:                 temporal.Priority{FairnessKey: fairnessKey(s.tenantOf(ctx, ref, found))},
 	}
 	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
 	var refused *serviceerror.InvalidArgument
@@ -98,8 +97,8 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref R
 }
 
 // tenantOf returns the tenant of a kicked Kyma.
-func (s *Sender) tenantOf(ctx context.Context, ref Ref, k Kick) string {
-	name := k.Found[AttributeKymaName]
+func (s *Sender) tenantOf(ctx context.Context, ref Ref, found Attributes) string {
+	name := found[AttributeKymaName]
 	if s.tenants == nil || name == "" {
 		return ""
 	}

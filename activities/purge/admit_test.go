@@ -15,13 +15,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-type sent []kick.Ref
-
-func (s *sent) Purge(_ context.Context, ref kick.Ref, _ kick.Kick) error {
-	*s = append(*s, ref)
-	return nil
-}
-
 // A shorter grace period, or a script that calls for purges, forces removals that began long ago.
 func TestAWaveOfPurgesIsHeld(t *testing.T) {
 	ctx := context.Background()
@@ -31,19 +24,15 @@ func TestAWaveOfPurgesIsHeld(t *testing.T) {
 	now := time.Now()
 	limited, err := budget.New(budget.Options{ControlPlane: cluster, Cache: cluster, Limits: budget.Limits{Min: 1}, Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	asked := &sent{}
 	a := &Activities{
-		Options: Options{Manifests: asked, Budget: limited}, steps: &manifests.Steps{Options: manifests.Options{ControlPlane: cluster}},
+		Options: Options{Budget: limited}, steps: &manifests.Steps{Options: manifests.Options{ControlPlane: cluster}},
 	}
-	of := func(kyma *v1beta2.Kyma) SendInput {
-		return SendInput{Kyma: kyma.Name, Manifests: []kick.Ref{{Namespace: kyma.Namespace, Name: kyma.Name + "-keda"}}}
-	}
-	require.NoError(t, a.SendPurge(ctx, of(first)))
-	require.NoError(t, a.SendPurge(ctx, of(first)), "it is safe to repeat")
-	err = a.SendPurge(ctx, of(second))
+	of := func(kyma *v1beta2.Kyma) AdmitInput { return AdmitInput{Ref: kick.RefOf(kyma)} }
+	require.NoError(t, a.AdmitPurge(ctx, of(first)))
+	require.NoError(t, a.AdmitPurge(ctx, of(first)), "it is safe to repeat")
+	err = a.AdmitPurge(ctx, of(second))
 	require.Equal(t, budget.ReasonHeld, fault.Of(err).Reason)
 	require.True(t, fault.Of(err).SlowRetry, "the workflow asks again, the activity does not")
-	require.Len(t, *asked, 2)
 	now = now.Add(time.Hour)
-	require.NoError(t, a.SendPurge(ctx, of(second)), "the window passed")
+	require.NoError(t, a.AdmitPurge(ctx, of(second)), "the window passed")
 }

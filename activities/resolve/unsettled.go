@@ -10,7 +10,8 @@ import (
 // noteUnsettled notes which of the Kyma's Manifests need work: those that this reconcile wrote or deleted, and those that an
 // earlier one did if its result was lost.
 func (v *View) noteUnsettled(result *Result) {
-	all := slices.Clone(result.written)
+	all := result.written
+	result.written = nil
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		all = append(all, plan.Existing)
 	}

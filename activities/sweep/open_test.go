@@ -29,7 +29,7 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	asked := func(token string) any {
 		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
 			return string(in.GetNextPageToken()) == token &&
-				in.GetQuery() == "WorkflowType IN ('KymaWorkflow', 'ManifestWorkflow') AND ExecutionStatus = 'Running'"
+				in.GetQuery() == "WorkflowType = 'KymaWorkflow' AND ExecutionStatus = 'Running'"
 		})
 	}
 	server.On("ListWorkflow", mock.Anything, asked("")).Return(page("more", "kyma/a/b/c"), nil)

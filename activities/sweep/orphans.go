@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -48,10 +49,14 @@ func (w *walk) kickModulesOf(ctx context.Context, gone kick.Ref) bool {
 	if err != nil {
 		return true
 	}
+	remain := false
 	for i := range list.Items {
-		w.checkManifest(ctx, &list.Items[i], remoteView{answers: true})
+		if m := &list.Items[i]; manifests.KymaRefOf(m) == gone {
+			w.checkManifest(ctx, m, remoteView{answers: true})
+			remain = true
+		}
 	}
-	return len(list.Items) > 0
+	return remain
 }
 
 // errNotThere is the answer of a complete reading that did not find a resource, or another one of its name.

@@ -135,7 +135,7 @@ func (w *workflows) Close() {}
 
 func (w *workflows) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	w.asked = append(w.asked, request.GetQuery())
-	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND ExecutionStatus="Running"` {
+	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND ExecutionStatus="Running"` {
 		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 	}
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
@@ -308,7 +308,7 @@ func TestOnlyWorkflowsOfAnInstanceAreListed(t *testing.T) {
 	written(t, s)
 	require.Len(t, asked.asked, 3)
 	for _, query := range asked.asked {
-		require.Contains(t, query, `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND `)
+		require.Contains(t, query, `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND `)
 	}
 }
 

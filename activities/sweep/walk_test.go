@@ -307,8 +307,10 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"an unsettled Manifest that has not changed for an interval": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
-			want:    map[string]string{manifestID: "the Manifest is not settled"},
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Settled, m.Status.InstalledRef = false, "an earlier one"
+			},
+			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"not an unsettled Manifest that somebody may be working on": {
 			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {

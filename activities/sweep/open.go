@@ -89,13 +89,13 @@ func (v *Visibility) IsPaused(workflowID string) bool {
 
 // IsOpen implements the interface OpenWorkflows.
 func (v *Visibility) IsOpen(ctx context.Context, workflowID string) (bool, error) {
-	execution, err := v.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+	execution, err := v.temporal.DescribeWorkflow(ctx, workflowID, "")
 	if notFound := (*serviceerror.NotFound)(nil); errors.As(err, &notFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
-	status := execution.GetWorkflowExecutionInfo().GetStatus()
+	status := execution.Status
 	return status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enums.WORKFLOW_EXECUTION_STATUS_PAUSED, nil
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -63,8 +64,8 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
 	server := &mocks.Client{}
 	described := func(id string, status enums.WorkflowExecutionStatus, err error) {
-		server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
-			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
+		server.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{
+			WorkflowExecutionMetadata: client.WorkflowExecutionMetadata{Status: status},
 		}, err)
 	}
 	described("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)

@@ -43,7 +43,7 @@ func services() []string { return []string{"frontend", "history", "matching", "w
 // buildTemporalServer returns the server's programs, which are built where they are missing.
 func buildTemporalServer(ctx context.Context) (server, sqlTool string, err error) {
 	say("building the Temporal server, if it is not there yet")
-	out, err := processes.Output(ctx, nil, "bin/fleet", "build", "temporal-server", "--output", "json")
+	out, err := processes.Output(ctx, nil, "bin/fleet", "build", "temporal-server", "temporal-sql-tool", "--output", "json")
 	if err != nil {
 		return "", "", err
 	}

@@ -125,5 +125,5 @@ func (h HeldWorkflow) String() string {
 	if h.IsPaused() {
 		return "paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id " + h.ID
 	}
-	return "its workflow tasks fail (" + strings.Join(h.Problems, ", ") + "): for the last error, run temporal workflow describe --workflow-id " + h.ID
+	return "its workflow tasks fail (" + strings.Join(h.Problems, ", ") + "): for the error, run temporal workflow show --workflow-id " + h.ID
 }

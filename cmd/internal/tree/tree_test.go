@@ -86,7 +86,7 @@ func TestATreeNamesWorkflowsThatMakeNoProgress(t *testing.T) {
 kcp-system/demo  Ready  channel regular  modules 1/1  ready after 12s
 │  workflow: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id kyma/kcp-system/demo/uid
 └─ sample  1.0.0  Ready  after 5s  9/9 objects
-     workflow: its workflow tasks fail (category=WorkflowTaskFailed, cause=Panic): for the last error, run temporal workflow describe --workflow-id manifest/kcp-system/m-1/uid-1
+     workflow: its workflow tasks fail (category=WorkflowTaskFailed, cause=Panic): for the error, run temporal workflow show --workflow-id manifest/kcp-system/m-1/uid-1
 `, out.String())
 }
 

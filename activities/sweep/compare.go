@@ -23,7 +23,13 @@ import (
 // check compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
 // Errors concern this Kyma alone: they are logged, and the next pass checks again. Kyma and Manifests are those that the
 // cache has, and nobody may change them.
+//
+// A paused workflow is left alone. It would only collect kicks, until the server accepts no more. Once it is resumed, the next
+// pass finds the same difference.
 func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
+	if w.options.Open.IsPaused(kick.KymaWorkflowID(kick.RefOf(kyma))) {
+		return
+	}
 	reachable := !kyma.IsMarkedUnreachable()
 	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -253,6 +259,8 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open
 	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
 	_, isOpen := open[id]
 	switch {
+	case w.options.Open.IsPaused(id):
+		return false
 	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
 		// The change of the Kyma's plan that allows it may have been missed: the next reconcile asks for a plan once more.
 		if w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval && w.refusals.due(m.UID, "", w.options.Now(), w.options.Interval) {

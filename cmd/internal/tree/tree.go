@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -20,11 +21,14 @@ const firstModulesWithin = 30 * time.Second
 type Kyma struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
+	UID       types.UID    `json:"-"`
 	State     shared.State `json:"state"`
 	// Message is what was last done or waited for, or the error.
 	Message string `json:"message,omitempty"`
 	// Hint says what can be done about Message.
 	Hint string `json:"hint,omitempty"`
+	// Workflow says why its workflow makes no progress until somebody helps, and how to help; empty if it does.
+	Workflow string `json:"workflow,omitempty"`
 	// WaitsForChange is true where it cannot become Ready before somebody changes something.
 	WaitsForChange bool   `json:"waitsForChange,omitempty"`
 	Channel        string `json:"channel,omitempty"`
@@ -58,9 +62,13 @@ type Module struct {
 	Message string       `json:"message,omitempty"`
 	// Hint says what can be done about Message.
 	Hint string `json:"hint,omitempty"`
+	// Workflow is what Kyma.Workflow is, of the module's Manifest.
+	Workflow string `json:"workflow,omitempty"`
 	// Installed is the version that was last applied completely.
 	Installed string `json:"installedVersion,omitempty"`
 	Manifest  string `json:"manifest,omitempty"`
+	// ManifestUID is the uid of the Manifest, empty while there is none.
+	ManifestUID types.UID `json:"-"`
 	// Objects counts the module's objects; nil while unknown.
 	Objects *v1beta2.ObjectCounts `json:"objects,omitempty"`
 	// ReadyAfter is how long it took from the Kyma's creation to the module's present Ready.
@@ -71,7 +79,7 @@ type Module struct {
 func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	created := kyma.CreationTimestamp.Time
 	view := Kyma{
-		Namespace: kyma.Namespace, Name: kyma.Name, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
+		Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
 		State: kyma.Status.State, Since: created, Age: now.Sub(created), Remote: remoteOf(kyma.Status.Remote),
 		Modules: []Module{}, WaitsForChange: kyma.Status.WaitsForChange,
 		ReadyAfter: readyAfter(created, kyma.Status.State, kyma.Status.Conditions, shared.ConditionModules),
@@ -127,7 +135,7 @@ func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*
 	if !exists {
 		return view
 	}
-	view.Installed = manifest.Status.InstalledVersion
+	view.Installed, view.ManifestUID = manifest.Status.InstalledVersion, manifest.UID
 	if counts := manifest.Status.Counts; counts != nil && counts.Total > 0 {
 		view.Objects = counts.DeepCopy()
 	}

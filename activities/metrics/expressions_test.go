@@ -65,7 +65,7 @@ func all(t *testing.T) exported {
 	}
 	for _, described := range []*prometheus.Desc{
 		MandatoryModules(), RolloutPhase(), RolloutClusters(), RemovalsHeld(), Clusters(), ModuleVersionManifests(), OldestUnsettled(), Unsettled(),
-		OpenWorkflows(), SweepLag(), SweepInterval(), CertificatesNotRenewed(), ListenerCertificateCloseToExpiry(), ClusterCredentials(), ClusterCredentialsEnd(),
+		OpenWorkflows(), HeldWorkflows(), SweepLag(), SweepInterval(), CertificatesNotRenewed(), ListenerCertificateCloseToExpiry(), ClusterCredentials(), ClusterCredentialsEnd(),
 	} {
 		e.add(described)
 	}

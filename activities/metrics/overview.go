@@ -34,6 +34,13 @@ func OpenWorkflows() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_open_workflows", "Workflows that run or sleep, by type, as of the last minute.", []string{"type"}, nil)
 }
 
+// HeldWorkflows counts the workflows that make no progress until somebody helps.
+func HeldWorkflows() *prometheus.Desc {
+	return prometheus.NewDesc("lifecycle_mgr_held_workflows",
+		"Workflows that make no progress, by type and reason (Paused in Temporal, ReportedProblems with their workflow tasks), as of the last minute.",
+		[]string{"type", "reason"}, nil)
+}
+
 // SweepLag is how long ago the last pass of the sweep ended in the shard that waits for longest.
 func SweepLag() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_sweep_lag_seconds",

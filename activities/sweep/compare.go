@@ -23,7 +23,13 @@ import (
 // check compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
 // Errors concern this Kyma alone: they are logged, and the next pass checks again. Kyma and Manifests are those that the
 // cache has, and nobody may change them.
+//
+// A paused workflow is left alone. It would only collect kicks, until the server accepts no more. Once it is resumed, the next
+// pass finds the same difference.
 func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
+	if w.options.Open.IsPaused(kick.KymaWorkflowID(kick.RefOf(kyma))) {
+		return
+	}
 	reachable := !kyma.IsMarkedUnreachable()
 	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

@@ -9,10 +9,12 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 )
 
 // pageSize is the number of workflows per visibility request.
@@ -25,9 +27,10 @@ type Visibility struct {
 	maxAge   time.Duration
 	now      func() time.Time
 
-	mu   sync.Mutex
-	read time.Time
-	open Open
+	mu     sync.Mutex
+	read   time.Time
+	open   Open
+	paused map[string]bool
 }
 
 // NewVisibility returns a Visibility whose lists are at most maxAge old.
@@ -42,35 +45,57 @@ func (v *Visibility) OpenWorkflows(ctx context.Context, since time.Time) (Open, 
 	if v.open != nil && v.now().Sub(v.read) < v.maxAge && !v.read.Before(since) {
 		return v.open, nil
 	}
-	read, open := v.now(), Open{}
-	request := &workflowservice.ListWorkflowExecutionsRequest{
-		PageSize: pageSize,
-		Query:    fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", kick.KymaWorkflow),
+	read := v.now()
+	executions, err := visibility.Ask(visibility.Open(kick.KymaWorkflow), func(query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+		return v.list(ctx, query)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list open workflows: %w", err)
 	}
+	open, paused := make(Open, len(executions)), map[string]bool{}
+	for _, execution := range executions {
+		id := execution.GetExecution().GetWorkflowId()
+		open[id] = execution.GetStartTime().AsTime()
+		if execution.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_PAUSED {
+			paused[id] = true
+		}
+	}
+	v.open, v.paused, v.read = open, paused, read
+	return open, nil
+}
+
+func (v *Visibility) list(ctx context.Context, query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	var all []*workflowpb.WorkflowExecutionInfo
+	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: pageSize, Query: query}
 	for {
 		page, err := v.temporal.ListWorkflow(ctx, request)
 		if err != nil {
-			return nil, fmt.Errorf("list open workflows: %w", err)
+			return nil, err
 		}
-		for _, execution := range page.GetExecutions() {
-			open[execution.GetExecution().GetWorkflowId()] = execution.GetStartTime().AsTime()
-		}
+		all = append(all, page.GetExecutions()...)
 		if len(page.GetNextPageToken()) == 0 {
-			v.open, v.read = open, read
-			return open, nil
+			return all, nil
 		}
 		request.NextPageToken = page.GetNextPageToken()
 	}
 }
 
+// IsPaused implements the interface OpenWorkflows.
+func (v *Visibility) IsPaused(workflowID string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.paused[workflowID]
+}
+
 // IsOpen implements the interface OpenWorkflows.
 func (v *Visibility) IsOpen(ctx context.Context, workflowID string) (bool, error) {
-	execution, err := v.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+	execution, err := v.temporal.DescribeWorkflow(ctx, workflowID, "")
 	if notFound := (*serviceerror.NotFound)(nil); errors.As(err, &notFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
-	return execution.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	status := execution.Status
+	return status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enums.WORKFLOW_EXECUTION_STATUS_PAUSED, nil
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -29,7 +31,7 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	asked := func(token string) any {
 		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
 			return string(in.GetNextPageToken()) == token &&
-				in.GetQuery() == "WorkflowType = 'KymaWorkflow' AND ExecutionStatus = 'Running'"
+				in.GetQuery() == `WorkflowType IN ("KymaWorkflow") AND ExecutionStatus IN ("Running", "Paused")`
 		})
 	}
 	server.On("ListWorkflow", mock.Anything, asked("")).Return(page("more", "kyma/a/b/c"), nil)
@@ -62,20 +64,51 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
 	server := &mocks.Client{}
 	described := func(id string, status enums.WorkflowExecutionStatus, err error) {
-		server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
-			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
+		server.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{
+			WorkflowExecutionMetadata: client.WorkflowExecutionMetadata{Status: status},
 		}, err)
 	}
 	described("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)
+	described("paused", enums.WORKFLOW_EXECUTION_STATUS_PAUSED, nil)
 	described("completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil)
 	described("unknown", 0, serviceerror.NewNotFound("no such workflow"))
 	described("failing", 0, serviceerror.NewUnavailable("try again"))
 	v := NewVisibility(server, time.Minute)
-	for id, want := range map[string]bool{"running": true, "completed": false, "unknown": false} {
+	for id, want := range map[string]bool{"running": true, "paused": true, "completed": false, "unknown": false} {
 		open, err := v.IsOpen(t.Context(), id)
 		require.NoError(t, err, id)
 		require.Equal(t, want, open, id)
 	}
 	_, err := v.IsOpen(t.Context(), "failing")
 	require.ErrorContains(t, err, "describe workflow failing: try again")
+}
+
+func TestAPausedWorkflowIsListedAsOpenAndAnEarlierServerIsAskedForRunningOnes(t *testing.T) {
+	info := func(id string, status enums.WorkflowExecutionStatus) *workflowpb.WorkflowExecutionInfo {
+		return &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Status: status}
+	}
+	server := &mocks.Client{}
+	server.On("ListWorkflow", mock.Anything, mock.Anything).Return(&workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{
+		info("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING), info("paused", enums.WORKFLOW_EXECUTION_STATUS_PAUSED),
+	}}, nil)
+	v := NewVisibility(server, time.Minute)
+	open, err := v.OpenWorkflows(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.Len(t, open, 2)
+	require.True(t, v.IsPaused("paused"))
+	require.False(t, v.IsPaused("running"))
+
+	earlier := &mocks.Client{}
+	asked := func(words string) any {
+		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
+			return strings.HasSuffix(in.GetQuery(), words)
+		})
+	}
+	earlier.On("ListWorkflow", mock.Anything, asked(`("Running", "Paused")`)).Return(nil, serviceerror.NewInvalidArgument("no such status"))
+	earlier.On("ListWorkflow", mock.Anything, asked(`= "Running"`)).Return(&workflowservice.ListWorkflowExecutionsResponse{
+		Executions: []*workflowpb.WorkflowExecutionInfo{info("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING)},
+	}, nil)
+	open, err = NewVisibility(earlier, time.Minute).OpenWorkflows(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.Len(t, open, 1)
 }

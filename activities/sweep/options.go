@@ -55,6 +55,8 @@ type OpenWorkflows interface {
 	OpenWorkflows(ctx context.Context, since time.Time) (Open, error)
 	// IsOpen tells whether this one is open now.
 	IsOpen(ctx context.Context, workflowID string) (bool, error)
+	// IsPaused reports whether the list that was read last has this workflow as paused by an operator.
+	IsPaused(workflowID string) bool
 }
 
 // Open are the open workflows by id, with the time at which the present run of each started.

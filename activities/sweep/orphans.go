@@ -25,7 +25,7 @@ const orphanAge = 10 * time.Minute
 func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	for id, started := range open {
 		ref, ok := parseWorkflowID(id)
-		if !ok || ShardOf(ref.UID, w.options.Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
+		if !ok || ShardOf(ref.UID, w.options.Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || w.options.Open.IsPaused(id) || ctx.Err() != nil {
 			continue
 		}
 		if isThere(ctx, w.options.Fleet, ref, client.UnsafeDisableDeepCopy) == nil {

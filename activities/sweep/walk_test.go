@@ -38,6 +38,7 @@ type world struct {
 	probes   atomic.Int64
 	awaited  atomic.Bool // whether the last probe was told of a roll-out to come
 	open     Open
+	paused   map[string]bool
 	openErr  error
 	// openSince is how old the list of open workflows might be.
 	openSince time.Time
@@ -65,6 +66,8 @@ func (f *world) OpenWorkflows(_ context.Context, since time.Time) (Open, error) 
 }
 
 func (f *world) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
+
+func (f *world) IsPaused(id string) bool { return f.paused[id] }
 
 func (f *world) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	f.kicked[kick.KymaWorkflowID(ref)] = k.Reason
@@ -452,6 +455,16 @@ func TestWhatAWalkKicks(t *testing.T) {
 				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
 			},
 			want: map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"},
+		},
+		"not a paused Kyma": {
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				f.digest, f.paused, m.Status.Settled = "then", map[string]bool{kymaID: true}, false
+			},
+		},
+		"not a paused workflow whose resource is gone": {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.open["kyma/kcp-system/gone/uid"], f.paused = time.Now().Add(-time.Hour), map[string]bool{"kyma/kcp-system/gone/uid": true}
+			},
 		},
 		"not a young workflow that caches do not know yet": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {

@@ -166,7 +166,8 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if err := addRoles(ctx, mgr, f, traces, temporalClient, namespace, assembly, policies, agreed); err != nil {
+	workflows, err := addRoles(ctx, mgr, f, traces, temporalClient, namespace, assembly, policies, agreed)
+	if err != nil {
 		return err
 	}
 	link, err := worker.NewLink(temporalClient, namespace, f.role != roleWatchers, metrics.Registry, log.WithName("temporal"))
@@ -176,7 +177,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err := addProbes(mgr, link); err != nil {
 		return err
 	}
-	if err := addLeaderStatus(mgr, f, live, link, log); err != nil {
+	if err := addLeaderStatus(mgr, f, live, link, workflows, log); err != nil {
 		return err
 	}
 	log.Info("starting", logkey.Version, version, logkey.Commit, commit, logkey.BuildID, thisBuild().BuildID,
@@ -184,8 +185,8 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	return mgr.Start(ctx)
 }
 
-// addRoles adds what this process is to do.
-func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) error {
+// addRoles adds what this process is to do. It returns what asks Temporal about workflows, nil in a process that only works.
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) (workflows *collectors.Workflows, err error) {
 	if f.role != roleWorkers {
 		options := watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents, Unowned: a.Activities.Manifests.Uninstall,
@@ -196,28 +197,28 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			options.Certificates = watchers.TemporalCertificates{Temporal: temporalClient}
 		}
 		if err := watchers.Add(mgr, options); err != nil {
-			return err
+			return nil, err
 		}
 		if err := f.watching.Listen(mgr, f.settings, a.Kicks); err != nil {
-			return err
+			return nil, err
 		}
 		if err := controllers.Add(mgr, f.settings, f.analysing.Configured(), a.Budget); err != nil {
-			return err
+			return nil, err
 		}
 		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {
-			return err
+			return nil, err
 		}
 		if err := storedversions.Add(mgr); err != nil {
-			return err
+			return nil, err
 		}
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
-			return err
+			return nil, err
 		}
-		err := collectors.Add(ctx, mgr, metrics.Registry, f.settings, collectors.WorkflowsOptions{
+		workflows, err = collectors.Add(ctx, mgr, metrics.Registry, f.settings, collectors.WorkflowsOptions{
 			Temporal: temporalClient.WorkflowService(), Namespace: namespace, Shards: f.sweepShards, Interval: f.resyncInterval,
 		}, f.perClusterMetrics)
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if f.role != roleWatchers {
@@ -230,11 +231,11 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			Versioned:   f.workerVersioning,
 		})
 		if err := mgr.Add(agreement.Gate{Runnable: a.Registries, Reached: agreed.Reached()}); err != nil {
-			return err
+			return nil, err
 		}
-		return mgr.Add(agreement.Gate{Runnable: workers, Reached: agreed.Reached()})
+		return workflows, mgr.Add(agreement.Gate{Runnable: workers, Reached: agreed.Reached()})
 	}
-	return nil
+	return workflows, nil
 }
 
 // deploymentLeader gives the work to the workers of this build. It runs also where they are not versioned: they get nothing
@@ -269,13 +270,13 @@ func addAgreement(mgr manager.Manager, f *flags, live client.Client, log logr.Lo
 }
 
 // addLeaderStatus makes the leader say beside the settings of the instance whether it works.
-func addLeaderStatus(mgr manager.Manager, f *flags, live client.Client, link *worker.Link, log logr.Logger) error {
+func addLeaderStatus(mgr manager.Manager, f *flags, live client.Client, link *worker.Link, workflows *collectors.Workflows, log logr.Logger) error {
 	if f.role == roleWorkers {
 		return nil
 	}
 	return mgr.Add(&atwork.Writer{
 		Client: live, Key: recordOf(f), Instance: f.settings.WithDefaults().ManagedBy,
-		Problem: link.Problem, Now: time.Now, Log: log.WithName("leader-status"),
+		Problem: link.Problem, Held: workflows.Held, Now: time.Now, Log: log.WithName("leader-status"),
 	})
 }
 

@@ -54,6 +54,9 @@ If Lifecycle Manager itself does no work (Temporal cannot be used, no worker pol
 first line says so, and the exit code is 1: states are those of the time when it worked last. If the environment says
 where Temporal is (TEMPORAL_ADDRESS), an instance that nobody leads is asked for its workers there.
 
+A Kyma says if its workflow is paused in Temporal, or if its workflow tasks fail again and again, and which command helps.
+Lifecycle Manager notices that within a minute.
+
 With --until-ready it exits with 0 when all is Ready and Lifecycle Manager works. It exits with 1 when the time is over, or
 before that as soon as only a change can help: then its message says what is wrong.`,
 		Example: `  lifecycle-manager status demo --watch
@@ -205,6 +208,9 @@ func reasonsOf(fleet tree.Fleet) string {
 		if !k.Ready() {
 			reasons = append(reasons, fmt.Sprintf("Kyma %s/%s is %s (%s)", k.Namespace, k.Name, k.State, k.Message))
 		}
+		if k.Workflow != "" {
+			reasons = append(reasons, fmt.Sprintf("workflow of Kyma %s/%s: %s", k.Namespace, k.Name, k.Workflow))
+		}
 		for _, m := range k.Modules {
 			if m.State != shared.StateReady {
 				reasons = append(reasons, fmt.Sprintf("module %s is %s (%s)", m.Name, m.State, m.Message))
@@ -238,7 +244,9 @@ func readFleet(ctx context.Context, reader client.Reader, found *atwork.Problems
 		fleet.Kymas = append(fleet.Kymas, tree.Of(&kymas.Items[i], manifests.Items, now))
 		instances = append(instances, agreement.InstanceFor(kymas.Items[i].Labels))
 	}
-	fleet.Problems, err = found.Of(ctx, instances)
+	if fleet.Problems, err = found.Of(ctx, instances); err == nil {
+		fleet.Hold(found.Held())
+	}
 	return fleet, err
 }
 

@@ -49,10 +49,11 @@ func TestTheSearchAttributesAreDocumented(t *testing.T) {
 
 // A query with a name that no workflow has finds nothing, without a word.
 func TestDocumentedQueriesNameSearchAttributesThatThereAre(t *testing.T) {
-	known := append(workflows.SearchAttributes(), "ExecutionStatus", "WorkflowType")
+	known := append(workflows.SearchAttributes(), "ExecutionStatus", "WorkflowType", "TemporalReportedProblems")
 	for page, text := range pages(t) {
 		for _, line := range regexp.MustCompile(`temporal workflow (?:list|count)\b.*`).FindAllString(text, -1) {
-			for _, match := range regexp.MustCompile(`([A-Za-z]+)=`).FindAllStringSubmatch(line, -1) {
+			names := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(line, `""`) // without the values
+			for _, match := range regexp.MustCompile(`([A-Za-z]+)(?:=| IN )`).FindAllStringSubmatch(names, -1) {
 				require.Contains(t, known, match[1], "%s: %s", page, line)
 			}
 		}

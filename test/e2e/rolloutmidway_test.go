@@ -122,9 +122,9 @@ func TestARolloutKeepsItsPlaceWhateverHappensInTheMiddle(t *testing.T) {
 		s.Instance.Flags = append(s.Instance.Flags, "--metrics-bind-address", metrics, "--rollout-prometheus-url", observed.URL())
 		s.Instance.Start()
 		s.Eventually("the rollout's workflow runs again", time.Minute, func(c *assert.CollectT) {
-			found, err := s.Temporal.DescribeWorkflowExecution(t.Context(), s.workflow("1.1.0"), "")
+			found, err := s.Temporal.DescribeWorkflow(t.Context(), s.workflow("1.1.0"), "")
 			require.NoError(c, err)
-			assert.Equal(c, "Running", found.GetWorkflowExecutionInfo().GetStatus().String())
+			assert.Equal(c, "Running", found.Status.String())
 		})
 		after := s.reaches("1.1.0", v1beta2.RolloutSoaking)
 		require.Equal(t, before.Status.Stages, after.Status.Stages, "with the times as they were")

@@ -153,9 +153,9 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		s.Instance.Start()
 		s.SweepShard(t, last)
 		s.Eventually("the sweep ends", time.Minute, func(c *assert.CollectT) {
-			newest, err := s.Temporal.DescribeWorkflowExecution(t.Context(), sweeps["sweep"], "")
+			newest, err := s.Temporal.DescribeWorkflow(t.Context(), sweeps["sweep"], "")
 			require.NoError(c, err)
-			assert.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, newest.GetWorkflowExecutionInfo().GetStatus())
+			assert.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, newest.Status)
 		})
 		s.AssertRuns("sweep", sweeps)
 	})
@@ -233,9 +233,9 @@ func requestReconcile(t *testing.T, s *harness.Environment, workflow, id string,
 func continueAsNew(t *testing.T, s *harness.Environment, id string) {
 	t.Helper()
 	run := func() string {
-		now, err := s.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		now, err := s.Temporal.DescribeWorkflow(t.Context(), id, "")
 		require.NoError(t, err)
-		return now.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		return now.WorkflowExecution.RunID
 	}
 	before := run()
 	require.NoError(t, s.Temporal.SignalWorkflow(t.Context(), id, before, kick.SignalContinueAsNew, nil))

@@ -64,6 +64,7 @@ func upCommand(s *settings) *cobra.Command {
 	flags.IntVar(&options.Remotes, "remotes", 1, "how many remote clusters there are at least")
 	flags.BoolVar(&options.RegistryAuth, "registry-auth", false, "make the registry ask for user and password (see env)")
 	flags.BoolVar(&options.WithoutTemporal, "without-temporal", false, "without Temporal, for those who bring their own")
+	flags.BoolVar(&options.OldestTemporal, "oldest-temporal", false, "with the oldest release of Temporal that the product supports")
 	flags.BoolVar(&options.WithoutRegistry, "without-registry", false, "without a registry, for those who bring their own")
 	flags.IntVar(&options.ControlPlanePort, "control-plane-port", 0, "port of the control plane's API server (default: chosen)")
 	flags.IntVar(&options.TemporalPort, "temporal-port", 0, "port of Temporal (default: chosen)")

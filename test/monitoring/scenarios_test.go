@@ -43,6 +43,7 @@ const (
 	clusters        = "lifecycle_mgr_clusters"
 	credentials     = "lifecycle_mgr_cluster_credentials"
 	eventsLost      = "lifecycle_mgr_events_lost_total"
+	held            = "lifecycle_mgr_held_workflows"
 	fetches         = "lifecycle_mgr_registry_requests_total"
 	kicks           = "lifecycle_mgr_kicks_total"
 	manifests       = "lifecycle_mgr_module_version_manifests"
@@ -63,6 +64,7 @@ const (
 	remoteQueue = `task_queue="lifecycle-manager-remote"`
 	activity    = `kind="activity"`
 	ofManifest  = `kind="Manifest"`
+	ofKymaType  = `type="KymaWorkflow"`
 	ofSlots     = `worker_type="ActivityWorker"`
 	ofWebhook   = `certificate="webhook"`
 	ofKeda      = `module="keda",version="1.0.0"`
@@ -78,6 +80,7 @@ func healthy() map[string]string {
 		of(leader, oldest, `kind="Kyma"`):                          "0x240", of(leader, oldest, ofManifest): "120x240",
 		of(leader, clusters, `reason="Reachable"`): "99x240", of(leader, clusters, `reason="UnreachableTimeout"`): "1x240",
 		of(leader, manifests, ofKeda, `state="Ready"`): "99x240", of(leader, manifests, ofKeda, `state="Error"`): "1x240",
+		of(leader, held, ofKymaType, `reason="Paused"`): "0x240", of(leader, held, ofKymaType, `reason="ReportedProblems"`): "0x240",
 		of(leader, sweepInterval): "300x240", of(leader, sweepLag): "280x240",
 		of(leader, "lifecycle_mgr_maintenance_window_config_read_success"): "1x240",
 		of(leader, requests, `host="remote"`, `code="200"`):                "0+100x240",
@@ -203,6 +206,22 @@ func scenarios() []scenario {
 			silentAt: "3m", firingAt: "15m", firing: []string{`LifecycleManagerWorkflowTasksFail warning ` + instance + `,cause="Refused"`},
 		},
 		{name: "two workflow tasks failed", series: map[string]string{of(leader, taskFailures, `cause="Refused"`): "0x30 2x210"}, silentAt: "36m"},
+
+		{
+			name:     "an operator paused a workflow",
+			series:   map[string]string{of(leader, held, ofKymaType, `reason="Paused"`): "1x240"},
+			silentAt: "9m", firingAt: "11m", firing: []string{`LifecycleManagerWorkflowHeld warning ` + instance + `,` + ofKymaType + `,reason="Paused"`},
+		},
+		{
+			name:     "workflow tasks of a workflow fail again and again",
+			series:   map[string]string{of(leader, held, ofKymaType, `reason="ReportedProblems"`): "0x30 1x210"},
+			silentAt: "39m", firingAt: "42m", firing: []string{`LifecycleManagerWorkflowHeld warning ` + instance + `,` + ofKymaType + `,reason="ReportedProblems"`},
+		},
+		{
+			name:     "a workflow was paused for a few minutes",
+			series:   map[string]string{of(leader, held, ofKymaType, `reason="Paused"`): "0x10 1x5 0x225"},
+			silentAt: "30m",
+		},
 
 		{
 			name:     "a Manifest does not come to an end",

@@ -50,7 +50,7 @@ func (e *environment) countControlPlane(ctx context.Context) (record.Requests, e
 
 // countStateUpdates reads how often Temporal has created or updated the state of a workflow so far.
 func (e *environment) countStateUpdates(ctx context.Context) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.fleet.Temporal.MetricsURL, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.fleet.Temporal.MetricsURL, http.NoBody)
 	if err != nil {
 		return 0, fmt.Errorf("read Temporal's metrics: %w", err)
 	}

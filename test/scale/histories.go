@@ -74,11 +74,11 @@ func (e *environment) addPasts(ctx context.Context, temporal client.Client, quer
 	for _, execution := range found.GetExecutions() {
 		id := execution.GetExecution()
 		// What the list says of the length is of ended runs only.
-		described, err := temporal.DescribeWorkflowExecution(ctx, id.GetWorkflowId(), id.GetRunId())
+		described, err := temporal.DescribeWorkflow(ctx, id.GetWorkflowId(), id.GetRunId())
 		if err != nil {
 			return fmt.Errorf("describe a run of %s: %w", id.GetWorkflowId(), err)
 		}
-		info := described.GetWorkflowExecutionInfo()
+		info := described.RawResponse.GetWorkflowExecutionInfo()
 		one := pasts[id.GetWorkflowId()]
 		one.kind = info.GetType().GetName()
 		one.runs++

@@ -65,7 +65,7 @@ func (t *temporalServer) setUp(ctx context.Context) error {
 			{"create-database"}, {"setup-schema", "--version", "0.0"}, {"update-schema", "--schema-name", schema},
 		} {
 			if _, err := processes.Output(ctx, nil, t.sqlTool, append([]string{
-				"--plugin", "postgres12", "--endpoint", "127.0.0.1", "--port", strconv.Itoa(t.database.Port), "--user", postgres.User, "--database", database,
+				"--plugin", "postgres12_pgx", "--endpoint", "127.0.0.1", "--port", strconv.Itoa(t.database.Port), "--user", postgres.User, "--database", database,
 			}, arguments...)...); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (t *temporalServer) drop(ctx context.Context) error {
 func (t *temporalServer) configure() error {
 	store := func(database string, connections int) map[string]any {
 		return map[string]any{"sql": map[string]any{
-			"pluginName": "postgres12", "databaseName": database, "connectAddr": processes.Local(t.database.Port), "connectProtocol": "tcp",
+			"pluginName": "postgres12_pgx", "databaseName": database, "connectAddr": processes.Local(t.database.Port), "connectProtocol": "tcp",
 			"user": postgres.User, "maxConns": connections, "maxIdleConns": connections, "maxConnLifetime": "1h",
 		}}
 	}

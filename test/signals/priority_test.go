@@ -94,7 +94,7 @@ func medianOf(order []string, prefix string) int {
 // waitsInQueue reports whether the activity of a workflow was asked for.
 func waitsInQueue(t *testing.T, temporal client.Client, id string) bool {
 	t.Helper()
-	described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	described, err := temporal.DescribeWorkflow(t.Context(), id, "")
 	require.NoError(t, err)
-	return len(described.GetPendingActivities()) == 1
+	return len(described.RawResponse.GetPendingActivities()) == 1
 }

@@ -35,10 +35,10 @@ func TestABuildThatTakesARunOverDoesNothingInIt(t *testing.T) {
 	change()
 	var run string
 	require.Eventually(t, func() bool { // it sleeps: what was seen has been worked on
-		described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		described, err := temporal.DescribeWorkflow(t.Context(), id, "")
 		require.NoError(t, err)
-		run = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-		return described.GetPendingWorkflowTask() == nil && len(described.GetPendingActivities()) == 0
+		run = described.WorkflowExecution.RunID
+		return described.RawResponse.GetPendingWorkflowTask() == nil && len(described.RawResponse.GetPendingActivities()) == 0
 	}, time.Minute, 50*time.Millisecond)
 	stop()
 

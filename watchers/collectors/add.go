@@ -11,11 +11,11 @@ import (
 )
 
 // Add registers all collectors, those with a series per Kyma and module only where perCluster says so, and has the manager
-// run what they need.
-func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registerer, settings desired.Settings, workflows WorkflowsOptions, perCluster bool) error {
+// run what they need. It returns the collector that asks Temporal.
+func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registerer, settings desired.Settings, workflows WorkflowsOptions, perCluster bool) (*Workflows, error) {
 	overview, err := NewOverview(ctx, mgr.GetCache(), mgr.Elected(), settings, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	workflows.Log = mgr.GetLogger().WithName("temporal")
 	asked := NewWorkflows(workflows)
@@ -23,14 +23,14 @@ func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registere
 	if perCluster {
 		states, err := NewStates(ctx, mgr.GetCache(), mgr.Elected(), settings)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, states)
 	}
 	for _, each := range all {
 		if err := registry.Register(each); err != nil {
-			return fmt.Errorf("register the metrics of the fleet: %w", err)
+			return nil, fmt.Errorf("register the metrics of the fleet: %w", err)
 		}
 	}
-	return mgr.Add(asked)
+	return asked, mgr.Add(asked)
 }

@@ -16,10 +16,14 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 )
 
 // passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.
 const passPage, passPages = 20, 5
+
+// mostHeld bounds how many paused and failing workflows are listed.
+const mostHeld = 1000
 
 // WorkflowsOptions are what Workflows needs.
 type WorkflowsOptions struct {
@@ -37,12 +41,14 @@ type WorkflowsOptions struct {
 // leader, and a scrape asks nothing. What could not be learned is not exported.
 type Workflows struct {
 	WorkflowsOptions
-	open, lag, interval *prometheus.Desc
+	open, held, lag, interval *prometheus.Desc
 
 	mu    sync.Mutex
 	began time.Time
 	// counts are the open workflows by type; nil where that is not known.
 	counts map[string]int64
+	// stuck are the workflows that make no progress until somebody helps; nil if that is not known.
+	stuck []visibility.HeldWorkflow
 	// passed is when a pass last ended in the shard where that is longest ago; zero where that is not known.
 	passed time.Time
 }
@@ -52,7 +58,7 @@ func NewWorkflows(o WorkflowsOptions) *Workflows {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
+	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), held: metrics.HeldWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
 }
 
 // Start asks until ctx is done: each time for a count per type, and a page of history per shard of the sweep. It implements
@@ -71,18 +77,19 @@ func (w *Workflows) NeedLeaderElection() bool { return true }
 // ask asks once.
 func (w *Workflows) ask(ctx context.Context) error {
 	counts, countErr := w.count(ctx)
+	stuck, heldErr := w.findHeld(ctx)
 	passed, passErr := w.lastPass(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts, w.passed = counts, passed
-	return errors.Join(countErr, passErr)
+	w.counts, w.stuck, w.passed = counts, stuck, passed
+	return errors.Join(countErr, heldErr, passErr)
 }
 
 func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	for _, each := range kick.Workflows() {
-		counted, err := w.Temporal.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-			Namespace: w.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", each),
+		counted, err := visibility.Ask(visibility.Open(each), func(query string) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+			return w.Temporal.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: w.Namespace, Query: query})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("count open workflows of type %s: %w", each, err)
@@ -90,6 +97,30 @@ func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
 		counts[each] = counted.GetCount()
 	}
 	return counts, nil
+}
+
+// findHeld lists the workflows that make no progress until somebody helps, up to mostHeld. It returns nil if the server does
+// not know.
+func (w *Workflows) findHeld(ctx context.Context) ([]visibility.HeldWorkflow, error) {
+	held, err := visibility.Ask(visibility.Held(kick.Workflows()...), func(query string) ([]visibility.HeldWorkflow, error) {
+		found, err := w.Temporal.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: w.Namespace, Query: query, PageSize: mostHeld})
+		held := make([]visibility.HeldWorkflow, 0, len(found.GetExecutions()))
+		for _, each := range found.GetExecutions() {
+			held = append(held, visibility.HeldOf(each))
+		}
+		return held, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list paused and failing workflows: %w", err)
+	}
+	return held, nil
+}
+
+// Held returns the workflows that made no progress when Temporal was last asked.
+func (w *Workflows) Held() []visibility.HeldWorkflow {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stuck
 }
 
 // lastPass is when a pass ended last, in the shard where that is longest ago.
@@ -136,7 +167,7 @@ func (w *Workflows) lastPassOf(ctx context.Context, shard int) (time.Time, error
 
 // Describe implements prometheus.Collector.
 func (w *Workflows) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{w.open, w.lag, w.interval} {
+	for _, each := range []*prometheus.Desc{w.open, w.held, w.lag, w.interval} {
 		descriptions <- each
 	}
 }
@@ -155,7 +186,26 @@ func (w *Workflows) Collect(out chan<- prometheus.Metric) {
 	for name, count := range w.counts {
 		gauge(w.open, float64(count), name)
 	}
+	w.collectHeld(gauge)
 	if !w.passed.IsZero() {
 		gauge(w.lag, max(w.Now().Sub(w.passed), 0).Seconds())
+	}
+}
+
+func (w *Workflows) collectHeld(gauge func(of *prometheus.Desc, value float64, labels ...string)) {
+	if w.stuck == nil {
+		return
+	}
+	paused, failing := map[string]float64{}, map[string]float64{}
+	for _, each := range w.stuck {
+		if each.IsPaused() {
+			paused[each.Type]++
+		} else {
+			failing[each.Type]++
+		}
+	}
+	for _, name := range kick.Workflows() {
+		gauge(w.held, paused[name], name, "Paused")
+		gauge(w.held, failing[name], name, "ReportedProblems")
 	}
 }

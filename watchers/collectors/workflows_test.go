@@ -9,12 +9,17 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 )
 
 // server is a Temporal of which the answers are given.
@@ -23,7 +28,15 @@ type server struct {
 	counts map[string]int64
 	// histories are the pages of the sweeps, the newest first.
 	histories map[string][][]*history.HistoryEvent
-	err       error
+	// held are what the server finds that is paused or failing.
+	held []*workflowpb.WorkflowExecutionInfo
+	err  error
+	// heldErr is the server's answer to the query for these.
+	heldErr error
+}
+
+func (s *server) ListWorkflowExecutions(context.Context, *workflowservice.ListWorkflowExecutionsRequest, ...grpc.CallOption) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: s.held}, s.heldErr
 }
 
 func (s *server) CountWorkflowExecutions(_ context.Context, in *workflowservice.CountWorkflowExecutionsRequest, _ ...grpc.CallOption) (*workflowservice.CountWorkflowExecutionsResponse, error) {
@@ -59,7 +72,7 @@ func workflowsOf(s *server, shards int) *Workflows {
 }
 
 func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
-	s := &server{counts: map[string]int64{"WorkflowType = 'KymaWorkflow' AND ExecutionStatus = 'Running'": 12}}
+	s := &server{counts: map[string]int64{`WorkflowType IN ("KymaWorkflow") AND ExecutionStatus IN ("Running", "Paused")`: 12}}
 	w := workflowsOf(s, 0)
 	require.NoError(t, w.ask(t.Context()))
 	found := values(t, w)
@@ -78,6 +91,45 @@ func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
 
 	idle := NewWorkflows(WorkflowsOptions{Temporal: s})
 	require.Empty(t, values(t, idle), "who does not lead exports nothing")
+}
+
+func TestTheLeaderCountsWorkflowsThatMakeNoProgress(t *testing.T) {
+	execution := func(id, kind string, status enumspb.WorkflowExecutionStatus, problems ...string) *workflowpb.WorkflowExecutionInfo {
+		payload, err := converter.GetDefaultDataConverter().ToPayload(problems)
+		require.NoError(t, err)
+		return &workflowpb.WorkflowExecutionInfo{
+			Execution: &common.WorkflowExecution{WorkflowId: id}, Type: &common.WorkflowType{Name: kind}, Status: status,
+			SearchAttributes: &common.SearchAttributes{IndexedFields: map[string]*common.Payload{"TemporalReportedProblems": payload}},
+		}
+	}
+	s := &server{}
+	w := workflowsOf(s, 0)
+	require.NoError(t, w.ask(t.Context()))
+	found := values(t, w)
+	require.Contains(t, found, `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`)
+	require.InDelta(t, 0, found[`lifecycle_mgr_held_workflows{reason="ReportedProblems",type="SweepWorkflow"}`], 0)
+	require.Empty(t, w.Held())
+
+	s.held = []*workflowpb.WorkflowExecutionInfo{
+		execution("kyma/kcp-system/demo/uid", "KymaWorkflow", enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED),
+		execution("sweep/00", "SweepWorkflow", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, "category=WorkflowTaskFailed", "cause=Panic"),
+	}
+	require.NoError(t, w.ask(t.Context()))
+	found = values(t, w)
+	require.InDelta(t, 1, found[`lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`], 0)
+	require.InDelta(t, 0, found[`lifecycle_mgr_held_workflows{reason="Paused",type="SweepWorkflow"}`], 0)
+	require.InDelta(t, 1, found[`lifecycle_mgr_held_workflows{reason="ReportedProblems",type="SweepWorkflow"}`], 0)
+	require.Equal(t, []visibility.HeldWorkflow{
+		{ID: "kyma/kcp-system/demo/uid", Type: "KymaWorkflow"},
+		{ID: "sweep/00", Type: "SweepWorkflow", Problems: []string{"category=WorkflowTaskFailed", "cause=Panic"}},
+	}, w.Held())
+
+	s.heldErr = serviceerror.NewInvalidArgument("no such search attribute")
+	require.NoError(t, w.ask(t.Context()), "an earlier server")
+	require.NotContains(t, values(t, w), `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`)
+	s.heldErr = errors.New("no connection")
+	require.ErrorContains(t, w.ask(t.Context()), "list paused and failing workflows: no connection")
+	require.NotContains(t, values(t, w), `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`, "what is not known is not exported")
 }
 
 func TestTheSweepIsAsFarBehindAsItsSlowestShard(t *testing.T) {

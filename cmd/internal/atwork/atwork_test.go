@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
@@ -34,6 +35,7 @@ type leaderStatusBench struct {
 	clock  time.Time
 	since  time.Time
 	wrong  error
+	held   []visibility.HeldWorkflow
 	writes int
 	lines  []string
 }
@@ -52,6 +54,7 @@ func newLeaderStatusBench(t *testing.T, objects ...client.Object) *leaderStatusB
 	b.Writer = &Writer{
 		Client: b.WithWatch, Key: recordKey, Instance: "lifecycle-manager", Now: func() time.Time { return b.clock },
 		Problem: func() (time.Time, error) { return b.since, b.wrong },
+		Held:    func() []visibility.HeldWorkflow { return b.held },
 		Log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
 	}
 	return b
@@ -98,6 +101,30 @@ func TestTheStatusSaysWhatIsWrongWithLifecycleManagerItself(t *testing.T) {
 	b.wrong, b.since = nil, b.clock
 	b.after(t, 2*leaderStatusChecks)
 	require.Empty(t, b.shown(t))
+}
+
+func TestTheStatusNamesWorkflowsThatMakeNoProgressWhileTheirInstanceWorks(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
+	b.held = []visibility.HeldWorkflow{{ID: "kyma/kcp-system/demo/uid", Type: "KymaWorkflow"}}
+	b.after(t, time.Minute)
+	held := func(instances ...string) []visibility.HeldWorkflow {
+		p := &Problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}
+		_, err := p.Of(t.Context(), instances)
+		require.NoError(t, err)
+		return p.Held()
+	}
+	require.Equal(t, b.held, held())
+	require.Equal(t, b.held, held("lifecycle-manager"))
+	require.Empty(t, held("other"))
+
+	for range 2 * mostHeld {
+		b.held = append(b.held, b.held[0])
+	}
+	b.after(t, time.Minute)
+	require.Len(t, held(), mostHeld)
+
+	b.clock = b.clock.Add(time.Hour)
+	require.Empty(t, held(), "nobody leads, so nobody knows")
 }
 
 func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -38,7 +39,12 @@ type leaderStatus struct {
 	// Problem is why no work can be done, and Since since when.
 	Problem string    `json:"problem,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
+	// Held are workflows that make no progress until somebody helps, mostHeld of them at most.
+	Held []visibility.HeldWorkflow `json:"held,omitempty"`
 }
+
+// mostHeld bounds the size of the annotation.
+const mostHeld = 100
 
 // Writer keeps the leader status of an instance while this process leads it.
 type Writer struct {
@@ -48,8 +54,10 @@ type Writer struct {
 	Instance string
 	// Problem is why no work can be done, nil while it can, and since when it is so; without a time nobody knows yet.
 	Problem func() (time.Time, error)
-	Now     func() time.Time
-	Log     logr.Logger
+	// Held returns the workflows that make no progress until somebody helps.
+	Held func() []visibility.HeldWorkflow
+	Now  func() time.Time
+	Log  logr.Logger
 
 	written leaderStatus
 	failed  error
@@ -82,6 +90,8 @@ func (w *Writer) check(ctx context.Context) {
 	if problem != nil {
 		next.Problem, next.Since = fault.Message(problem.Error()), since.UTC()
 	}
+	next.Held = w.Held()
+	next.Held = next.Held[:min(len(next.Held), mostHeld)]
 	same := (next.Problem == "") == (w.written.Problem == "")
 	if same && next.At.Sub(w.written.At) < leaderStatusEvery {
 		return

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
@@ -29,6 +30,10 @@ type Problems struct {
 
 	asked time.Time
 	last  map[string]tree.Problem
+	// held are the workflows of each instance that make no progress until somebody helps.
+	held map[string][]visibility.HeldWorkflow
+	// of are the instances that were asked for last.
+	of []string
 	// recorded are the instances that have a record.
 	recorded map[string]bool
 	// unread is why some records may be missing among these.
@@ -59,9 +64,9 @@ func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, 
 	if len(instances) == 0 {
 		instances = []string{shared.ManagedByLifecycleManager}
 	}
-	p.blind = nil
+	p.blind, p.of = nil, slices.Compact(slices.Sorted(slices.Values(instances)))
 	var found []tree.Problem
-	for _, instance := range slices.Compact(slices.Sorted(slices.Values(instances))) {
+	for _, instance := range p.of {
 		problem, is := p.last[instance]
 		switch {
 		case is:
@@ -77,6 +82,16 @@ func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, 
 		}
 	}
 	return found, nil
+}
+
+// Held returns the workflows that make no progress until somebody helps, of those instances that Of was asked about last and
+// that work.
+func (p *Problems) Held() []visibility.HeldWorkflow {
+	var all []visibility.HeldWorkflow
+	for _, instance := range p.of {
+		all = append(all, p.held[instance]...)
+	}
+	return all
 }
 
 // Unknown is why nobody knows whether one of the instances works that Of was asked about last; nil if it is known of all.
@@ -99,11 +114,13 @@ func (p *Problems) read(ctx context.Context) error {
 			newest[read.Instance], beside[read.Instance] = read, record.Namespace
 		}
 	}
-	p.last, p.recorded, p.unread = map[string]tree.Problem{}, map[string]bool{}, unread
+	p.last, p.held, p.recorded, p.unread = map[string]tree.Problem{}, map[string][]visibility.HeldWorkflow{}, map[string]bool{}, unread
 	for instance, last := range newest {
 		p.recorded[instance] = true
 		if problem, is := p.problemOf(ctx, last, beside[instance]); is {
 			p.last[instance] = problem
+		} else {
+			p.held[instance] = last.Held
 		}
 	}
 	return nil

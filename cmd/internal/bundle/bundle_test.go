@@ -135,7 +135,7 @@ func (w *workflows) Close() {}
 
 func (w *workflows) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	w.asked = append(w.asked, request.GetQuery())
-	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND ExecutionStatus="Running"` {
+	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND ExecutionStatus IN ("Running", "Paused")` {
 		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 	}
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 )
 
 const (
@@ -28,8 +29,10 @@ const (
 	eventsOfHistory = 2000
 )
 
-// ours are the workflows that an instance has: others may work in its Temporal namespace too.
-const ours = `WorkflowType IN ("` + kick.KymaWorkflow + `", "` + kick.SweepWorkflow + `") AND `
+// ourTypes are the workflows that are written about.
+func ourTypes() []string {
+	return []string{kick.KymaWorkflow, kick.SweepWorkflow}
+}
 
 // Workflows are what is asked of Temporal; a Temporal client is one.
 type Workflows interface {
@@ -59,7 +62,7 @@ func (s Sources) addWorkflows(ctx context.Context, a *archive) error {
 		return nil
 	}
 	defer temporal.Close()
-	open := s.listed(ctx, a, temporal, ours+`ExecutionStatus="Running"`, s.Limits.Workflows)
+	open := s.listed(ctx, a, temporal, visibility.Open(ourTypes()...), s.Limits.Workflows)
 	described := make([]workflow, 0, len(open))
 	for _, each := range open {
 		described = append(described, workflow{
@@ -75,21 +78,30 @@ func (s Sources) addWorkflows(ctx context.Context, a *archive) error {
 }
 
 // listed are the workflows that a query finds, the newest first.
-func (s Sources) listed(ctx context.Context, a *archive, temporal Workflows, query string, most int) []*workflowpb.WorkflowExecutionInfo {
-	var all []*workflowpb.WorkflowExecutionInfo
-	var token []byte
-	for len(all) < most {
-		page, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most-len(all), 500)), NextPageToken: token}) //nolint:gosec // at most 500
-		if err != nil {
-			a.problem("list workflows (%s): %s", query, err)
-			return all
+func (s Sources) listed(ctx context.Context, a *archive, temporal Workflows, query visibility.Query, most int) []*workflowpb.WorkflowExecutionInfo {
+	more := false
+	all, err := visibility.Ask(query, func(query string) (all []*workflowpb.WorkflowExecutionInfo, err error) {
+		request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
+		for len(all) < most {
+			request.PageSize = int32(min(most-len(all), 500)) //nolint:gosec // at most 500
+			page, err := temporal.ListWorkflow(ctx, request)
+			if err != nil {
+				return all, err
+			}
+			all = append(all, page.GetExecutions()...)
+			if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+				return all, nil
+			}
 		}
-		all = append(all, page.GetExecutions()...)
-		if token = page.GetNextPageToken(); len(token) == 0 {
-			return all
-		}
+		more = true
+		return all, nil
+	})
+	if err != nil {
+		a.problem("list workflows (%s): %s", query.Text, err)
 	}
-	a.problem("there are more workflows than the first %d (%s)", most, query)
+	if more {
+		a.problem("there are more workflows than the first %d (%s)", most, query.Text)
+	}
 	return all
 }
 
@@ -120,8 +132,8 @@ func ask(ctx context.Context, temporal Workflows, all []workflow) {
 // addHistories adds those of workflows that failed, of Kymas that are in Error, and of what was started last.
 func (s Sources) addHistories(ctx context.Context, a *archive, temporal Workflows, open []*workflowpb.WorkflowExecutionInfo) error {
 	third := max(1, s.Limits.Histories/3)
-	chosen := s.listed(ctx, a, temporal, ours+`ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`, third)
-	chosen = append(chosen, s.listed(ctx, a, temporal, ours+`ExecutionStatus="Running" AND KymaState="Error"`, third)...)
+	chosen := s.listed(ctx, a, temporal, visibility.Failed(ourTypes()...), third)
+	chosen = append(chosen, s.listed(ctx, a, temporal, visibility.InError(ourTypes()...), third)...)
 	chosen = append(chosen, open...)
 	written := map[string]bool{}
 	for _, each := range chosen {

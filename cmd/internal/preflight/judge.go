@@ -20,8 +20,8 @@ import (
 const (
 	// minAPIServer is the first version that checks all rules of our CustomResourceDefinitions.
 	minAPIServer = "1.29"
-	// minTemporal is the first version of Temporal's server that starts a workflow with an update.
-	minTemporal = "1.28"
+	// minTemporal is the oldest version of Temporal's server that tests run on.
+	minTemporal = "1.29"
 	// skewWarned and skewFailed are for clocks. A leader counts as missing after 25 s without a sign of it.
 	skewWarned, skewFailed = 5 * time.Second, 20 * time.Second
 	// mostOfAKind is how many findings of a kind are listed one by one.

@@ -133,7 +133,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		},
 		"an old Temporal": {
 			func(f *Facts) { f.Temporal.Cluster.ServerVersion = "1.26.2" },
-			Finding{"Temporal", Failed, "version 1.26.2 is older than 1.28", "upgrade it to 1.28 or later"},
+			Finding{"Temporal", Failed, "version 1.26.2 is older than 1.29", "upgrade it to 1.29 or later"},
 		},
 		"Temporal for a trial": {
 			func(f *Facts) {

@@ -8,7 +8,6 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -53,7 +52,7 @@ func (o Owner) Is(other Owner) bool {
 // Workflows are what is asked of Temporal to claim a namespace; a client.Client is one.
 type Workflows interface {
 	ExecuteWorkflow(ctx context.Context, options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
-	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
 }
 
 // OwnedError says that a Temporal namespace belongs to another instance.
@@ -101,7 +100,7 @@ func Claim(ctx context.Context, temporal Workflows, namespace string, owner Owne
 
 // OwnerOf returns whose the namespace is, nil where it is nobody's, and since when.
 func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error) {
-	described, err := temporal.DescribeWorkflowExecution(ctx, OwnerWorkflow, "")
+	described, err := temporal.DescribeWorkflow(ctx, OwnerWorkflow, "")
 	var unknown *serviceerror.NotFound
 	if errors.As(err, &unknown) {
 		return nil, time.Time{}, nil
@@ -109,7 +108,7 @@ func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("read whose the Temporal namespace is: %w", err)
 	}
-	info := described.GetWorkflowExecutionInfo()
+	info := described.RawResponse.GetWorkflowExecutionInfo()
 	if info.GetCloseTime() != nil {
 		return nil, time.Time{}, nil
 	}

@@ -36,7 +36,7 @@ func (n *namespace) ExecuteWorkflow(_ context.Context, options client.StartWorkf
 	return nil, err
 }
 
-func (n *namespace) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (n *namespace) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
 	if n.memo == nil {
 		return nil, serviceerror.NewNotFound("there is none")
 	}
@@ -44,7 +44,7 @@ func (n *namespace) DescribeWorkflowExecution(context.Context, string, string) (
 	if n.closed {
 		info.CloseTime = timestamppb.Now()
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}, nil
+	return &client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}}, nil
 }
 
 func TestANamespaceBelongsToWhoClaimsItFirst(t *testing.T) {

@@ -2,13 +2,34 @@ package tree
 
 import (
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 )
 
 // Fleet is all that is shown at a time.
 type Fleet struct {
 	// Problems are why nothing may come of what is shown, first of all.
 	Problems []Problem `json:"problems,omitempty"`
-	Kymas    []Kyma    `json:"kymas"`
+	// Held are the workflows of no Kyma that make no progress until somebody helps.
+	Held  []visibility.HeldWorkflow `json:"heldWorkflows,omitempty"`
+	Kymas []Kyma                    `json:"kymas"`
+}
+
+// Hold notes which workflows make no progress until somebody helps: at the Kyma that they belong to. Those of
+// Kymas that are not shown are left out.
+func (f *Fleet) Hold(held []visibility.HeldWorkflow) {
+	why := make(map[string]string, len(held))
+	for _, each := range held {
+		why[each.ID] = each.String()
+		if each.Type != kick.KymaWorkflow {
+			f.Held = append(f.Held, each)
+		}
+	}
+	for i := range f.Kymas {
+		k := &f.Kymas[i]
+		k.Workflow = why[kick.KymaWorkflowID(kick.Ref{Namespace: k.Namespace, Name: k.Name, UID: k.UID})]
+	}
 }
 
 // Problem is why an instance of Lifecycle Manager does no work.

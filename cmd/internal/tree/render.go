@@ -37,6 +37,9 @@ func Lines(fleet Fleet, style Style) []string {
 	for _, problem := range fleet.Problems {
 		lines = append(lines, problem.lines(style)...)
 	}
+	for _, held := range fleet.Held {
+		lines = append(lines, style.wrapped("", "workflow "+held.ID+": "+held.String())...)
+	}
 	for _, k := range fleet.Kymas {
 		lines = append(lines, kymaLines(k, style)...)
 	}
@@ -59,6 +62,9 @@ func kymaLines(k Kyma, style Style) []string {
 	}
 	if k.Hint != "" && !slices.ContainsFunc(k.Modules, func(m Module) bool { return m.Hint == k.Hint }) {
 		lines = append(lines, style.wrapped(stem, "hint: "+k.Hint)...)
+	}
+	if k.Workflow != "" {
+		lines = append(lines, style.wrapped(stem, "workflow: "+k.Workflow)...)
 	}
 	if k.WaitsForChange {
 		lines = append(lines, style.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)

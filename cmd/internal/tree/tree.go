@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -20,11 +21,14 @@ const firstModulesWithin = 30 * time.Second
 type Kyma struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
+	UID       types.UID    `json:"-"`
 	State     shared.State `json:"state"`
 	// Message is what was last done or waited for, or the error.
 	Message string `json:"message,omitempty"`
 	// Hint says what can be done about Message.
 	Hint string `json:"hint,omitempty"`
+	// Workflow says why its workflow makes no progress until somebody helps, and how to help; empty if it does.
+	Workflow string `json:"workflow,omitempty"`
 	// WaitsForChange is true where it cannot become Ready before somebody changes something.
 	WaitsForChange bool   `json:"waitsForChange,omitempty"`
 	Channel        string `json:"channel,omitempty"`
@@ -71,7 +75,7 @@ type Module struct {
 func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	created := kyma.CreationTimestamp.Time
 	view := Kyma{
-		Namespace: kyma.Namespace, Name: kyma.Name, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
+		Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
 		State: kyma.Status.State, Since: created, Age: now.Sub(created), Remote: remoteOf(kyma.Status.Remote),
 		Modules: []Module{}, WaitsForChange: kyma.Status.WaitsForChange,
 		ReadyAfter: readyAfter(created, kyma.Status.State, kyma.Status.Conditions, shared.ConditionModules),

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/visibility"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -67,6 +68,24 @@ func TestATreeOfAKymaOnItsWay(t *testing.T) {
 ├─ keda    1.0.0  Ready       after 5s  9/9 objects
 └─ sample  1.0.0  Processing            8/9 objects  waiting for Deployment x/y
 `, render(t, kyma, manifest("m-1", "Ready", 2*time.Second, 5*time.Second), manifest("m-2", "Processing", 2*time.Second, 0)))
+}
+
+func TestATreeNamesWorkflowsThatMakeNoProgress(t *testing.T) {
+	kyma, m := kymaWith("Ready", "1/1", module("sample", "Ready", "m-1")), manifest("m-1", "Ready", 2*time.Second, 5*time.Second)
+	kyma.UID = "uid"
+	fleet := Fleet{Kymas: []Kyma{Of(kyma, []v1beta2.Manifest{m}, created.Add(20*time.Second))}}
+	fleet.Hold([]visibility.HeldWorkflow{
+		{ID: "sweep/00", Type: "SweepWorkflow"},
+		{ID: "kyma/kcp-system/demo/uid", Type: "KymaWorkflow"},
+		{ID: "kyma/kcp-system/demo/former", Type: "KymaWorkflow", Problems: []string{"not shown"}},
+	})
+	var out bytes.Buffer
+	require.NoError(t, Render(&out, fleet, Style{}))
+	require.Equal(t, `workflow sweep/00: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id sweep/00
+kcp-system/demo  Ready  channel regular  modules 1/1  ready after 12s
+│  workflow: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id kyma/kcp-system/demo/uid
+└─ sample  1.0.0  Ready  after 5s  9/9 objects
+`, out.String())
 }
 
 func TestATreeOfAReadyKyma(t *testing.T) {

@@ -38,6 +38,7 @@ const (
 	Etcdutl        = "etcdutl"
 	Registry       = "registry"
 	TemporalServer = "temporal-server"
+	OldestTemporal = "temporal-1.29"
 )
 
 // kubernetesVersions are the variables that the releases of Kubernetes link their version to. Without them the API server
@@ -67,6 +68,15 @@ func Groups() []Group {
 			Module: "github.com/temporalio/cli",
 			Binaries: []Binary{{
 				Name: "temporal", Package: "github.com/temporalio/cli/cmd/temporal", TrimV: true,
+				VersionVariables: []string{"github.com/temporalio/cli/internal/temporalcli.Version"},
+			}},
+		},
+		{
+			// The oldest release that the product supports. Tests of the product's use of Temporal run on it as well.
+			Name:   OldestTemporal,
+			Module: "github.com/temporalio/cli",
+			Binaries: []Binary{{
+				Name: OldestTemporal, Package: "github.com/temporalio/cli/cmd/temporal", TrimV: true, Optional: true,
 				VersionVariables: []string{"github.com/temporalio/cli/temporalcli.Version"},
 			}},
 		},

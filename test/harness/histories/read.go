@@ -33,7 +33,7 @@ var ErrBehind = errors.New("visibility does not show all runs yet")
 // and serviceerror.NotFound where there is no such workflow.
 func Read(ctx context.Context, temporal client.Client, id string) ([]Run, error) {
 	// The server's own record of the newest run is never behind.
-	newest, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+	newest, err := temporal.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
 	}
@@ -46,7 +46,7 @@ func Read(ctx context.Context, temporal client.Client, id string) ([]Run, error)
 			return nil, err
 		}
 	}
-	if missing := missing(runs, newest.GetWorkflowExecutionInfo().GetExecution().GetRunId()); missing != "" {
+	if missing := missing(runs, newest.WorkflowExecution.RunID); missing != "" {
 		return nil, fmt.Errorf("%w: run %s of workflow %s", ErrBehind, missing, id)
 	}
 	return runs, nil

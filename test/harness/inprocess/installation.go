@@ -133,13 +133,13 @@ func (p *Installation) IsGone() bool {
 
 func (p *Installation) isIdle() bool {
 	p.Helper()
-	description, err := p.Temporal.DescribeWorkflowExecution(p.Context(), p.workflowID(), "")
+	description, err := p.Temporal.DescribeWorkflow(p.Context(), p.workflowID(), "")
 	var notFound *serviceerror.NotFound
 	if err != nil {
 		require.ErrorAs(p, err, &notFound)
 		return true
 	}
-	return description.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	return description.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 }
 
 // cleanUp removes everything of the installation without the code under test.

@@ -106,6 +106,9 @@ func (o open) IsOpen(ctx context.Context, workflowID string) (bool, error) {
 	return is, err
 }
 
+// IsPaused implements sweep.OpenWorkflows.
+func (o open) IsPaused(string) bool { return false }
+
 // kicks sends those for the Manifest.
 type kicks struct{ *Installation }
 

@@ -103,7 +103,7 @@ type MachineUse struct {
 // Latency is how long things took, in seconds.
 type Latency struct {
 	Count int `json:"count"`
-	// Min is omitted by records from before 2026-12.
+	// Min is missing in records from before 2026-12.
 	Min float64 `json:"min,omitempty"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`

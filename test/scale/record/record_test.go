@@ -13,8 +13,8 @@ func TestPercentilesAreTimesThatOccurred(t *testing.T) {
 	for i := range 200 {
 		took = append(took, time.Duration(200-i)*time.Second)
 	}
-	require.Equal(t, Latency{Count: 200, P50: 100, P90: 180, P99: 198, Max: 200}, LatencyOf(took))
-	require.Equal(t, Latency{Count: 1, P50: 1.5, P90: 1.5, P99: 1.5, Max: 1.5}, LatencyOf([]time.Duration{1500 * time.Millisecond}))
+	require.Equal(t, Latency{Count: 200, Min: 1, P50: 100, P90: 180, P99: 198, Max: 200}, LatencyOf(took))
+	require.Equal(t, Latency{Count: 1, Min: 1.5, P50: 1.5, P90: 1.5, P99: 1.5, Max: 1.5}, LatencyOf([]time.Duration{1500 * time.Millisecond}))
 	require.Equal(t, Latency{}, LatencyOf(nil))
 }
 

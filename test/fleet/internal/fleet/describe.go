@@ -72,7 +72,7 @@ func (f *Fleet) Describe() (Description, error) {
 		Remotes:  []ClusterInfo{},
 		Temporal: TemporalInfo{
 			Address: temporal.Address(), Namespace: service.Namespace, UIURL: temporal.UIURL(),
-			MetricsURL: temporal.MetricsURL(), Database: temporal.Database(), Binary: f.state.Binaries["temporal"],
+			MetricsURL: temporal.MetricsURL(), Database: temporal.Database(), Binary: f.temporalProgram(),
 		},
 		Registry: RegistryInfo{
 			Host: registry.Host(), URL: registry.URL(), Username: registry.Username, Password: registry.Password,

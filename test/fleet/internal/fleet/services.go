@@ -48,8 +48,16 @@ func (f *Fleet) ensureTemporal(ctx context.Context, keepPorts bool) error {
 func (f *Fleet) temporalComponent() component {
 	server := f.temporal()
 	return component{
-		name: temporalComponent, path: f.state.Binaries["temporal"], args: server.Args(), env: server.Env(), ready: server.Ready,
+		name: temporalComponent, path: f.temporalProgram(), args: server.Args(), env: server.Env(), ready: server.Ready,
 	}
+}
+
+// temporalProgram is the path of the Temporal server, which is Temporal's command line too.
+func (f *Fleet) temporalProgram() string {
+	if f.state.Temporal.Oldest {
+		return f.state.Binaries[programs.OldestTemporal]
+	}
+	return f.state.Binaries["temporal"]
 }
 
 // ensureRegistry brings the registry up, or up again.

@@ -28,6 +28,8 @@ type UpOptions struct {
 	RegistryAuth bool
 	// WithoutTemporal omits the Temporal server, WithoutRegistry the registry.
 	WithoutTemporal, WithoutRegistry bool
+	// OldestTemporal takes the oldest release of Temporal that the product supports.
+	OldestTemporal bool
 	// Fixed ports; 0 leaves the choice to the fleet.
 	TemporalPort, TemporalUIPort, RegistryPort, ControlPlanePort int
 	// OwnerPID is the process with which the fleet ends, or 0.
@@ -59,6 +61,9 @@ func (f *Fleet) Up(ctx context.Context, builder programs.Builder, options UpOpti
 	var optional []string
 	if !f.state.WithoutRegistry {
 		optional = append(optional, programs.Registry)
+	}
+	if f.state.Temporal.Oldest {
+		optional = append(optional, programs.OldestTemporal)
 	}
 	f.state.Binaries, err = builder.Ensure(ctx, optional...)
 	if err != nil {
@@ -128,6 +133,10 @@ func (f *Fleet) apply(options UpOptions) error {
 	if options.WithoutTemporal && exists(f.Folder.Temporal()) {
 		return errors.New("this fleet has a Temporal server: take the fleet down first")
 	}
+	if options.OldestTemporal && !f.state.Temporal.Oldest && exists(f.Folder.Temporal()) {
+		return errors.New("this fleet's Temporal server is of a later release: take the fleet down first")
+	}
+	f.state.Temporal.Oldest = f.state.Temporal.Oldest || options.OldestTemporal
 	if options.WithoutRegistry && exists(f.Folder.Registry()) {
 		return errors.New("this fleet has a registry: take the fleet down first")
 	}

@@ -62,7 +62,7 @@ func (t Temporal) MetricsURL() string {
 
 // Args are the server's arguments.
 func (t Temporal) Args() []string {
-	return []string{
+	args := []string{
 		"server", "start-dev",
 		"--ip=" + ports.Loopback,
 		"--port=" + strconv.Itoa(t.Frontend.Number),
@@ -76,11 +76,20 @@ func (t Temporal) Args() []string {
 		// for etcd, and several times as fast.
 		"--sqlite-pragma=journal_mode=wal",
 		"--sqlite-pragma=synchronous=off",
-		// Tasks are served by priority, and in turn between tenants (docs/operating.md): off by default in this version.
+		// Tasks are served by priority, and in turn between tenants (docs/operating.md). In the oldest release both are off by
+		// default, in the present one fairness is.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
 		"--dynamic-config-value", "matching.enableFairness=true",
+		// Operators may pause workflows, and the second failed workflow task in a row is reported instead of the fifth, which
+		// takes more than a minute. The oldest release does not know either.
+		"--dynamic-config-value", "frontend.WorkflowPauseEnabled=true",
+		"--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2",
 		"--log-level=warn",
 	}
+	if !t.Oldest {
+		args = append(args, "--ui-disable-news-fetch")
+	}
+	return args
 }
 
 // Env keeps the server from asking its makers for newer versions: a fleet talks

@@ -53,6 +53,8 @@ type Cluster struct {
 
 // Temporal is the Temporal dev server.
 type Temporal struct {
+	// Oldest is set for a server of the oldest release that the product supports.
+	Oldest   bool `json:"oldest,omitempty"`
 	Frontend Port `json:"frontend"`
 	UI       Port `json:"ui"`
 	HTTP     Port `json:"http"`

@@ -20,7 +20,11 @@ func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	pending, started := m.start(ctx)
 	m.does(ctx, "installing: "+orElse(pending.Reason, "started"))
 
-	applyCtx, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
+	options := attempts.Writing
+	if m.background {
+		options = attempts.Yielding
+	}
+	applyCtx, cancel := workflow.WithCancel(options(ctx, kick.RemoteQueue, "install or upgrade "+m.ref.Name))
 	defer cancel()
 	future := workflow.ExecuteActivity(applyCtx, m.install.ApplyManifest, install.ApplyInput{Ref: m.ref, Since: m.since})
 	if err := m.awaitUnless(ctx, future, cancel, func() bool { return m.box.Pending.Deleting }); err != nil {

@@ -213,7 +213,7 @@ func upgrade(i *instance, b *bill, crs int) {
 	upgradeTo(i, fixture.Changed())
 	requests := i.quiet()
 	// Nobody waits for that reconcile: the cluster is recognized by its Kyma, and its catalog listed and changed.
-	background := slices.DeleteFunc(slices.Clone(requests), func(r faultproxy.Request) bool { return r.Activity != "LookInBackground" })
+	background := slices.DeleteFunc(slices.Clone(requests), func(r faultproxy.Request) bool { return r.Activity != "ReconcileInBackground" })
 	require.NotEmpty(i, background)
 	b.charge(i.T, "reconcile of a new version of a module", background, 3+catalogChanges, map[string]int{ofKyma: 1, ofManifest: 1}) // how the Manifest is to be, and then the Manifest
 	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(requests, installing...), fixture.Kinds+changed+1+reads*(fixture.KindsWithHealth+crs), map[string]int{ofManifest: 5})

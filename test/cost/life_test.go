@@ -84,6 +84,6 @@ func purged(i *instance) {
 func (i *instance) kickRemoval() {
 	i.Helper()
 	if m := i.manifest(); m != nil {
-		require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true, Deleting: true}))
+		require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(i.kyma()), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true, Deleting: true}))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	temporal "go.temporal.io/sdk/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -93,7 +92,7 @@ func TestALostTemporalDatabaseChangesNothing(t *testing.T) {
 	s.Namespace, s.Temporal = s.NewTemporalNamespace()
 	s.Instance.Start()
 	s.Eventually("the Kyma's workflow runs again", time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "Running", s.WorkflowsOf(kyma)[kick.KymaWorkflow])
+		assert.Equal(c, "Running", s.WorkflowOf(kyma))
 	})
 	s.Sweeps(t, 2) // two whole passes of the sweep check everything
 	require.Empty(t, cluster.Differences(before, s.Remote.Versions(t)))

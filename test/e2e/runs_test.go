@@ -26,8 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
-// A module that is installed, upgraded and removed, in order or by force, costs one run of its Manifest's workflow for each,
-// and the workflow of its Kyma one in all its life.
+// A Kyma whose module is installed, upgraded and removed, in order or by force, has one run in all its life.
 func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
 	s.SweepNever() // else how many runs there are would depend on when a pass comes
@@ -45,7 +44,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 		t.Helper()
 		s.RemoveKyma(kyma.Name)
 		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+			assert.Equal(c, "Completed", s.WorkflowOf(kyma))
 		})
 	}
 
@@ -74,7 +73,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 		s.AddSampleFinalizer(t, "example.com/nobody")
 		ends(t, kyma)
 		s.AssertRuns("purge", ids)
-		require.Contains(t, harness.Decoded(s.History(ids["manifest"])), "PurgeManifest")
+		require.Contains(t, harness.Decoded(s.History(ids["kyma"])), "PurgeManifest")
 	})
 }
 
@@ -123,9 +122,8 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		kyma := harness.NewSynced("updated", "updated")
 		s.Create(kyma)
 		ready(t, kyma, shards)
-		ids, manifest := s.WorkflowIDs(kyma), s.Manifests(kyma)[0]
+		ids := s.WorkflowIDs(kyma)
 		requestReconcile(t, s, kick.KymaWorkflow, ids["kyma"], kick.RefOf(kyma))
-		requestReconcile(t, s, kick.ManifestWorkflow, ids["manifest"], kick.RefOf(&manifest))
 		staysIdle(t, s, kyma, shards)
 		s.AssertRuns("update", ids)
 	})
@@ -162,8 +160,8 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 	t.Run("runs that wake under another build", func(t *testing.T) {
 		kyma := s.Kyma("rebuilt")
 		attempted(s, kyma, 1)
-		s.Eventually("its Manifest's workflow only waits for its next attempt", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["manifest"])), 10*time.Second)
+		s.Eventually("its workflow only waits for the next attempt", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["kyma"])), 10*time.Second)
 		})
 		s.Instance.Stop()
 		s.EnsureNamespace(s.Remote, "late-rebuilt")
@@ -193,9 +191,7 @@ func staysIdle(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, shards 
 func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 	s.T.Helper()
 	s.Eventually("the module of Kyma "+kyma.Name+" was not applied", 2*time.Minute, func(c *assert.CollectT) {
-		its := s.Manifests(kyma)
-		require.Len(c, its, 1)
-		id := kick.ManifestWorkflowID(kick.RefOf(&its[0]))
+		id := kick.KymaWorkflowID(kick.RefOf(kyma))
 		require.NotEmpty(c, s.Runs(fmt.Sprintf("WorkflowId = '%s'", id)), "nobody has kicked it yet")
 		history := harness.Decoded(s.History(id))
 		assert.GreaterOrEqual(c, strings.Count(history, string(manifests.OutcomeIncomplete)), attempts)

@@ -40,17 +40,16 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 
 func TestAReplayNoticesAChangedDecision(t *testing.T) {
 	changed := sdk.NewWorkflowReplayer()
-	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.ManifestInput) error {
+	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.KymaInput) error {
 		return workflow.Sleep(ctx, 1)
-	}, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
-	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install-manifest.json"))), "a check that cannot fail is none")
+	}, workflow.RegisterOptions{Name: kick.KymaWorkflow})
+	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install-kyma.json"))), "a check that cannot fail is none")
 }
 
 // A workflow that is started again by its successor for ever would else pass: each of its runs has the same steps.
 func TestAReplayNoticesARunThatEndsInAnotherWay(t *testing.T) {
 	otherwise := sdk.NewWorkflowReplayer()
 	endsOtherwise(otherwise, kick.KymaWorkflow, workflows.KymaWorkflow)
-	endsOtherwise(otherwise, kick.ManifestWorkflow, workflows.ManifestWorkflow)
 	endsOtherwise(otherwise, kick.SweepWorkflow, workflows.SweepWorkflow)
 	endsOtherwise(otherwise, kick.WatcherWorkflow, routing.WatcherWorkflow)
 	endsOtherwise(otherwise, kick.CertificatesWorkflow, authority.CertificatesWorkflow)

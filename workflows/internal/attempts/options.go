@@ -51,6 +51,19 @@ func Writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	})
 }
 
+// yielding is the priority in Temporal's queues of work that concerns many at once, such as a new version in the catalog. Work
+// without a priority, such as that on an edit, counts as 3 of 5 and comes first. A server whose matching service does not know
+// priorities serves all in the order of their arrival.
+const yielding = 4
+
+// Yielding are Writing for an activity that nobody waits for: it makes way for others in the queue.
+func Yielding(ctx workflow.Context, queue, summary string) workflow.Context {
+	ctx = Writing(ctx, queue, summary)
+	options := workflow.GetActivityOptions(ctx)
+	options.Priority.PriorityKey = yielding
+	return workflow.WithActivityOptions(ctx, options)
+}
+
 // Waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
 // their own, so that waiting occupies no slot and writes no history.
 func Waiting(ctx workflow.Context, summary string) workflow.Context {

@@ -208,6 +208,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
 	}
+	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve, a.Activities.Manifests.Install)
 	a.Activities.Advance, err = advance.New(advance.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache,
 		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Prometheus: p.Config.Prometheus, Events: p.Events,
@@ -253,7 +254,6 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	if a.Activities.Sync, err = syncing.New(syncOptions); err != nil {
 		return err
 	}
-	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve)
 	a.Activities.Status, err = status.New(status.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -95,6 +96,7 @@ const (
 
 // done counts the end of an activity.
 func (w *Work) done(name string, args []any, result any, err error, took time.Duration) {
+	w.doneTogether(args, result, took)
 	w.measureApplied(args, result, err)
 	step, known := steps()[name]
 	if !known {
@@ -113,6 +115,27 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 		w.metrics.Installs.Observe(took.Seconds())
 	}
 	w.measure(args, err, took)
+}
+
+// doneTogether counts the modules that an activity installed beside others like those of ApplyManifest.
+func (w *Work) doneTogether(args []any, result any, took time.Duration) {
+	var all []install.Installed
+	var since time.Time
+	switch r := result.(type) {
+	case []install.Installed:
+		if in, is := args[0].(install.ModulesInput); is {
+			all, since = r, in.Since
+		}
+	case background.Result:
+		if in, is := args[0].(background.Input); is {
+			all, since = r.Installed, in.Since
+		}
+	}
+	for _, one := range all {
+		if !one.Later {
+			w.done("ApplyManifest", []any{install.ApplyInput{Ref: one.Ref, Since: since}}, one.Result, nil, took)
+		}
+	}
 }
 
 // wrote counts a write of an activity after which upstream's reconcilers would take the object up again.

@@ -110,6 +110,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
+		a.Manifests.Install.InstallModules,
 	}}
 	if a.Advance != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Advance.AdvanceRollout)

@@ -49,6 +49,8 @@ type world struct {
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
 	remove   func(n int) (uninstall.RemoveResult, error)
 	waitGone func(n int) (uninstall.RemoveResult, error)
+	// installed, where set, is what a reconcile of the Kyma installs at once.
+	installed func(n int, ref kick.Ref) install.ApplyResult
 	// turn, where set, is what a reconcile waits for that nobody waits for.
 	turn func(ctx context.Context, n int) error
 	// began is when such a reconcile began, as the server says.
@@ -159,6 +161,19 @@ func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 	return res, fault.ToTemporal(err)
 }
 
+// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+	all := make([]install.Installed, 0, len(in.Manifests))
+	for _, ref := range in.Manifests {
+		one := install.Installed{Ref: ref, Later: true}
+		if w.installed != nil {
+			one.Result, one.Later = w.installed(w.called("install"), ref), false
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // bareEnvironment is Temporal's test environment, with time skipping. It logs nothing, or else it prints a line for each
 // step of each workflow: 14 MB.
 func bareEnvironment() *testsuite.TestWorkflowEnvironment {
@@ -180,7 +195,8 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	}
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
-	joined := background.New(w, w)
+	register("InstallModules", w.InstallModules)
+	joined := background.New(w, w, w)
 	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		turn := w.count("turn") + 1
 		w.set("turn", turn) // no step of its own

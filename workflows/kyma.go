@@ -8,6 +8,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -98,6 +99,7 @@ type kymaRun struct {
 	sync         *syncing.Activities
 	status       *status.Activities
 	purges       *purge.Activities
+	installs     *install.Activities
 }
 
 func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {

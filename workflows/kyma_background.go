@@ -18,7 +18,7 @@ import (
 // few slots, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the wait. One about a
 // Manifest's state is answered by a report, and the wait starts again; with any other, the reconcile continues as an
 // urgent one and answers that kick too.
-func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pending) (bool, *resolve.Result, error) {
+func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pending) (bool, background.Result, error) {
 	for {
 		res, last, err := r.inTurn(ctx)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
@@ -27,7 +27,7 @@ func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.P
 				r.note(pending.Seen)
 			}
 			stop, err := r.synchronized(res.Sync, err)
-			return stop, res.Resolved, err
+			return stop, res, err
 		}
 		asked := r.box.TakeDue()
 		all := pending.With(asked)
@@ -37,10 +37,10 @@ func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.P
 			*pending = all
 			r.urgent, r.background = true, false
 			stop, err := r.synchronize(ctx)
-			return stop, nil, err
+			return stop, background.Result{}, err
 		}
 		if err := r.aggregate(ctx, "", asked.Gone); err != nil {
-			return true, nil, err
+			return true, background.Result{}, err
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
@@ -32,11 +32,11 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 		}
 	}
 
-	var resolved *resolve.Result
+	var done background.Result
 	var stop bool
 	var err error
 	if r.background {
-		stop, resolved, err = r.reconcileInBackground(ctx, &pending)
+		stop, done, err = r.reconcileInBackground(ctx, &pending)
 	} else {
 		stop, err = r.synchronize(ctx)
 	}
@@ -45,7 +45,7 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	}
 	res := resolve.Result{}
 	if r.state.SyncFault.IsZero() {
-		if res, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
+		if res, stop, err = r.resolveModules(ctx, done); err != nil || stop {
 			return r.endReconcile(ctx, started, err)
 		}
 	}
@@ -61,13 +61,7 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
 	const summary = "synchronize the remote cluster"
 	in := syncing.Input{Ref: r.ref, Seen: r.versions()}
-	var err error
-	if r.state.Sync.Outcome == "" {
-		// The first brings definitions, for which an API server takes a few seconds.
-		err = workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
-	} else {
-		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
-	}
+	err := r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
 	return r.synchronized(res, err)
 }
 
@@ -85,11 +79,12 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 
 // resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background. What it returns is
 // empty where that failed.
-func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (resolve.Result, bool, error) {
+func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
-	if resolved != nil {
-		res = *resolved
+	installed := done.Installed
+	if done.Resolved != nil {
+		res = *done.Resolved
 	} else {
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
 			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since})
@@ -100,15 +95,9 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return resolve.Result{}, false, nil
 	}
-	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}
-	if !r.since.IsZero() {
-		k = k.SeenAt(r.since)
-	}
-	r.begin(res.Begin, k)
-	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
-	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
-	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.noteWritten(res)
+	r.install(ctx, res, installed)
+	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
 	if soon := workflow.Now(ctx).Add(minNextReconcile); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {
 		// The clock of the worker that answered is behind.

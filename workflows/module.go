@@ -46,6 +46,8 @@ type moduleRun struct {
 	entity
 	state ModuleCarry
 	kyma  *kymaRun
+	// installed is what a reconcile of the Kyma did for the Manifest; nil if nothing.
+	installed *install.ApplyResult
 	// running is true while the module's coroutine runs, and cancel cancels its steps.
 	running bool
 	cancel  func()
@@ -94,7 +96,7 @@ func (m *moduleRun) isToBegin() bool {
 func (m *moduleRun) live(ctx workflow.Context) {
 	ctx, m.cancel = workflow.WithCancel(ctx)
 	err := m.run(ctx)
-	m.running, m.doing, m.waitingFor = false, "", ""
+	m.running, m.installed, m.doing, m.waitingFor = false, nil, "", ""
 	switch {
 	case err != nil && !temporal.IsCanceledError(err):
 		m.kyma.failure = err

@@ -18,6 +18,10 @@ import (
 // out to be under deletion while it is being applied interrupts the installation.
 func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	pending, started := m.start(ctx)
+	if done := m.installed; done != nil {
+		m.installed = nil
+		return m.applied(ctx, started, *done)
+	}
 	m.does(ctx, "installing: "+orElse(pending.Reason, "started"))
 
 	options := attempts.Writing

@@ -7,7 +7,9 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -24,6 +26,37 @@ func (r *kymaRun) route(k kick.Kick) *mailbox.Box {
 		return &mailbox.Box{} // Somebody works on it, so nothing was lost.
 	}
 	return m.box
+}
+
+// install installs the Manifests that a reconcile found to have new inputs, unless that was done in the background, and begins
+// what else is to be done for modules. A module that cannot be installed at once is installed by its own coroutine.
+func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []install.Installed) {
+	if idle := r.idle(res.Begin); len(idle) > 0 && !r.background {
+		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: r.since}, &installed)
+	}
+	for _, one := range installed {
+		if m := r.module(one.Ref); !one.Later && !m.running {
+			if k := one.Result.Kick; k != nil {
+				r.noteNewest(k.Kind, k.ResourceVersion)
+				one.Result.Kick = nil // The report of this reconcile follows.
+			}
+			m.installed = &one.Result
+		}
+	}
+	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}
+	if !r.since.IsZero() {
+		k = k.SeenAt(r.since)
+	}
+	r.begin(res.Begin, k)
+	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
+	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
+}
+
+// idle returns those of the Manifests that nobody works on.
+func (r *kymaRun) idle(manifests []kick.Ref) []kick.Ref {
+	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool {
+		return slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.ref == ref && m.running })
+	})
 }
 
 // begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.

@@ -78,6 +78,9 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
+	if isQuick(ctx) && len(job.Plan.Before)+len(job.Plan.After) > 0 {
+		return nil, ErrLater
+	}
 	if err := a.inject(ctx, job); err != nil {
 		return nil, err
 	}
@@ -151,9 +154,16 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		})
 		return b, nil, err
 	}
-	request, err := a.Options.Artifacts.Prepare(ctx, sourceOf(m, a.steps.RemoteNamespace(m)), cluster)
+	source := sourceOf(m, a.steps.RemoteNamespace(m))
+	if isQuick(ctx) && !a.Options.Artifacts.Knows(source) {
+		return nil, nil, ErrLater
+	}
+	request, err := a.Options.Artifacts.Prepare(ctx, source, cluster)
 	if err != nil {
 		return nil, nil, clusters.Classify(err)
+	}
+	if isQuick(ctx) && !a.hasRendered(request, by.Key()) {
+		return nil, nil, ErrLater
 	}
 	b, err := a.bundleOf(ctx, request, by)
 	return b, request.Silent, err

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -27,15 +28,21 @@ type Resolver interface {
 	ResolveKyma(ctx context.Context, in resolve.Input) (resolve.Result, error)
 }
 
+// Installer is the step that installs modules; *install.Activities is one.
+type Installer interface {
+	InstallModules(ctx context.Context, in install.ModulesInput) ([]install.Installed, error)
+}
+
 // Activities are the joined steps.
 type Activities struct {
 	synchronizer Synchronizer
 	resolver     Resolver
+	installer    Installer
 }
 
-// New joins two steps.
-func New(synchronizer Synchronizer, resolver Resolver) *Activities {
-	return &Activities{synchronizer: synchronizer, resolver: resolver}
+// New joins the steps.
+func New(synchronizer Synchronizer, resolver Resolver, installer Installer) *Activities {
+	return &Activities{synchronizer: synchronizer, resolver: resolver, installer: installer}
 }
 
 // Input names the Kyma to reconcile.
@@ -54,10 +61,12 @@ type Result struct {
 	Sync  syncing.Result `json:"sync"`
 	// Resolved is nil where that step was not taken or failed: it is then to be taken by itself.
 	Resolved *resolve.Result `json:"resolved,omitempty"`
+	// Installed is what was done for the Manifests of resolve.Result.Begin.
+	Installed []install.Installed `json:"installed,omitempty"`
 }
 
-// ReconcileInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
-// Its error is that of the synchronization.
+// ReconcileInBackground synchronizes the remote cluster of a Kyma, writes the Manifests that the Kyma asks for, and installs
+// what changed. Its error is that of the synchronization.
 func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Result, error) {
 	result := Result{Began: activity.GetInfo(ctx).StartedTime}
 	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
@@ -72,5 +81,8 @@ func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Resul
 		return result, nil
 	}
 	result.Resolved = &resolved
-	return result, nil
+	if len(resolved.Begin) > 0 {
+		result.Installed, err = a.installer.InstallModules(ctx, install.ModulesInput{Manifests: resolved.Begin, Since: in.Since})
+	}
+	return result, err
 }

@@ -14,6 +14,8 @@ import (
 const (
 	// localTimeout bounds the local attempt of a step, in the worker that executes the workflow task.
 	localTimeout = 3 * time.Second
+	// installTimeout bounds the local attempt to install modules, which need more requests than other steps.
+	installTimeout = 4 * time.Second
 	// localBudget bounds all local attempts of one workflow task. A task counts as lost after 10 s, and another worker
 	// may start the same: no attempt outlives its task. After 8 s the SDK would ask for another task for what is still
 	// running, and decisions by the time would be others in a replay.
@@ -26,12 +28,23 @@ type Local struct {
 	began, ended time.Time
 }
 
-// mayAttempt tells whether another step may be attempted locally.
-func (l *Local) mayAttempt(now time.Time) bool {
+// mayAttempt reports whether another step, which takes at most so long, may be attempted locally.
+func (l *Local) mayAttempt(now time.Time, atMost time.Duration) bool {
 	if !now.Equal(l.ended) {
 		l.began = now // another task began since
 	}
-	return now.Sub(l.began)+localTimeout <= localBudget
+	return now.Sub(l.began)+atMost <= localBudget
+}
+
+// Install attempts to install modules within the workflow task. It reports whether there is an answer: if not, they have to be
+// installed by activities of a queue.
+func (l *Local) Install(ctx workflow.Context, summary string, activity, input, answer any) bool {
+	if !l.mayAttempt(workflow.Now(ctx), installTimeout) {
+		return false
+	}
+	err := workflow.ExecuteLocalActivity(locally(ctx, summary, installTimeout), activity, input).Get(ctx, answer)
+	l.ended = workflow.Now(ctx)
+	return err == nil
 }
 
 // Step is a short step.
@@ -50,10 +63,10 @@ type Step struct {
 // of the queue, with a timeout, heartbeats and attempts of its own. A cluster that did not answer last time is not asked
 // while a workflow task waits for it.
 func (l *Local) Do(ctx workflow.Context, s Step) error {
-	if s.Unreachable || !l.mayAttempt(workflow.Now(ctx)) {
+	if s.Unreachable || !l.mayAttempt(workflow.Now(ctx), localTimeout) {
 		return workflow.ExecuteActivity(Writing(ctx, s.Queue, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
 	}
-	err := workflow.ExecuteLocalActivity(locally(ctx, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
+	err := workflow.ExecuteLocalActivity(locally(ctx, s.Summary, localTimeout), s.Activity, s.Input).Get(ctx, s.Answer)
 	l.ended = workflow.Now(ctx)
 	wait, again := againAfterLocal(err)
 	if !again || ctx.Err() != nil {
@@ -68,9 +81,9 @@ func (l *Local) Do(ctx workflow.Context, s Step) error {
 }
 
 // locally are the options of a step's local attempt.
-func locally(ctx workflow.Context, summary string) workflow.Context {
+func locally(ctx workflow.Context, summary string, timeout time.Duration) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: localTimeout,
+		ScheduleToCloseTimeout: timeout,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                summary,
 	})

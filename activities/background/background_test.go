@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -16,10 +17,12 @@ import (
 
 // steps are scripted; they note what they were asked.
 type steps struct {
-	synced   syncing.Result
-	syncErr  error
-	resolErr error
-	resolved []resolve.Input
+	synced    syncing.Result
+	syncErr   error
+	resolErr  error
+	begin     []kick.Ref
+	resolved  []resolve.Input
+	installed []kick.Ref
 }
 
 func (s *steps) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
@@ -28,13 +31,18 @@ func (s *steps) SyncRemote(context.Context, syncing.Input) (syncing.Result, erro
 
 func (s *steps) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
 	s.resolved = append(s.resolved, in)
-	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, s.resolErr
+	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d", Begin: s.begin}, s.resolErr
+}
+
+func (s *steps) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+	s.installed = append(s.installed, in.Manifests...)
+	return []install.Installed{{Ref: in.Manifests[0], Later: true}}, nil
 }
 
 func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	joined := New(s, s)
+	joined := New(s, s, s)
 	env.RegisterActivity(joined.ReconcileInBackground)
 	value, err := env.ExecuteActivity(joined.ReconcileInBackground, in)
 	var result Result
@@ -55,6 +63,15 @@ func TestWhatWasImportedFromTheClusterIsResolvedToo(t *testing.T) {
 	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
 	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, imported}, Background: true}}, s.resolved)
+}
+
+func TestWhatWasPlannedIsInstalled(t *testing.T) {
+	manifest := kick.Ref{Namespace: "ns", Name: "demo-template", UID: "m"}
+	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced}, begin: []kick.Ref{manifest}}
+	result, err := run(t, s, Input{})
+	require.NoError(t, err)
+	require.Equal(t, []kick.Ref{manifest}, s.installed)
+	require.Equal(t, []install.Installed{{Ref: manifest, Later: true}}, result.Installed)
 }
 
 func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T) {

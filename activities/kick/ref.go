@@ -74,4 +74,5 @@ const (
 	RemoteQueue       = "lifecycle-manager-remote"
 	SweepQueue        = "lifecycle-manager-sweep"
 	BackgroundQueue   = "lifecycle-manager-background"
+	FollowQueue       = "lifecycle-manager-follow"
 )

@@ -106,7 +106,7 @@ func startWorkers(t testing.TB, temporal client.Client, activities map[string]an
 	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
 	worker.RegisterWorkflows(controlPlane)
 	all := []sdkworker.Worker{controlPlane}
-	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue} {
+	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue, kick.FollowQueue} {
 		all = append(all, sdkworker.New(temporal, queue, sdkworker.Options{DisableWorkflowWorker: true}))
 	}
 	for _, each := range all {

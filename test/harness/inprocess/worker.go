@@ -95,7 +95,7 @@ func (h *Harness) Work(t testing.TB, proxy *faultproxy.Proxy) *Worker {
 	})
 	require.NoError(t, err)
 	p := &Worker{Manifests: h.Manifests(t, h.Clients(t, proxy)), client: connection}
-	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue} {
+	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue, kick.FollowQueue} {
 		options := worker.Options{
 			DisableWorkflowWorker:            queue != kick.ControlPlaneQueue,
 			Interceptors:                     []interceptor.WorkerInterceptor{&shortTimeouts{}, workers.Heartbeats()},

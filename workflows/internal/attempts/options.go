@@ -21,8 +21,9 @@ const (
 	// heartbeatTimeout is how long a writing activity may be silent; it stops itself as soon as it could
 	// not heartbeat for that long.
 	heartbeatTimeout = 20 * time.Second
-	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never occupies a slot for long.
-	waitAttemptTimeout = 10 * time.Second
+	// waitAttemptTimeout bounds one attempt of a wait, which ends itself after 28 s at the latest. Waits do not heartbeat, since
+	// each heartbeat is a write of Temporal's: so late is a worker that died noticed.
+	waitAttemptTimeout = 30 * time.Second
 	// WaitDeadline is when a wait ends without news; it is then started again.
 	WaitDeadline = time.Hour
 )
@@ -64,11 +65,11 @@ func Yielding(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, options)
 }
 
-// Waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
-// their own, so that waiting occupies no slot and writes no history.
+// Waiting are the options of a read-only wait. Its attempts fail benignly with a delay of their own, so that waiting writes no
+// history.
 func Waiting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              kick.RemoteQueue,
+		TaskQueue:              kick.FollowQueue,
 		StartToCloseTimeout:    waitAttemptTimeout,
 		ScheduleToCloseTimeout: WaitDeadline,
 		RetryPolicy: &temporal.RetryPolicy{

@@ -56,7 +56,7 @@ func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
 	run(t, work, "WaitManifest", 1, fault.New(fault.Pending, "Waiting", "not yet"))
 	run(t, work, "ApplyManifest", install.ApplyInput{Ref: manifest}, nil)
 	run(t, work, "ReleaseKyma", 1, nil)
-	run(t, work, "SendPurge", 1, errors.New("not one of theirs"))
+	run(t, work, "AdmitPurge", 1, errors.New("not one of theirs"))
 	require.NoError(t, testutil.CollectAndCompare(work.metrics.Requeues, strings.NewReader(`
 # HELP lifecycle_mgr_requeue_reason_total Steps that are taken again, by what they do: intended where something is waited for or done, unexpected where something failed.
 # TYPE lifecycle_mgr_requeue_reason_total counter

@@ -26,7 +26,7 @@ import (
 type Input struct {
 	Ref kick.Ref `json:"ref"`
 	// Abandon makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
-	Abandon bool `json:"letGo,omitempty"`
+	Abandon bool `json:"abandon,omitempty"`
 }
 
 // Result says what was forced.

@@ -80,7 +80,7 @@ type DeleteResult struct {
 	// Alive is true when the Kyma is there and is not being deleted, so that nothing was touched.
 	Alive bool `json:"alive,omitempty"`
 	// Remaining are the names of those that still exist, also of those that could not be deleted: Fault says why.
-	Remaining []string    `json:"left,omitempty"`
+	Remaining []string    `json:"remaining,omitempty"`
 	Fault     fault.Fault `json:"fault,omitzero"`
 	// Manifests are those that remain and may be purged, and Removing those of them that are being deleted.
 	Manifests []kick.Ref `json:"manifests,omitempty"`

@@ -13,7 +13,7 @@ import (
 // Histories and carries hold results as they were encoded when each part had a field of its own.
 func TestAResultOfEarlierReleasesIsReadAndWrittenTheSame(t *testing.T) {
 	const recorded = `{"outcome":"Synced","cluster":"c","acceptedChange":true,"catalogOff":true,
-		"definitions":{"kind":"Rejected","reason":"D","message":"d"},"catalog":{"kind":"Transient","reason":"C","message":"c","hint":"h","seldom":true},
+		"definitions":{"kind":"Rejected","reason":"D","message":"d"},"catalog":{"kind":"Transient","reason":"C","message":"c","hint":"h","slowRetry":true},
 		"invalid":{"kind":"Rejected","reason":"I","message":"i"},"refused":{"keda":"why"},
 		"takenIn":[{"kind":"ModuleTemplate","namespace":"n","name":"a","resourceVersion":"1"}],
 		"templates":{"kind":"Transient","reason":"T","message":"t"},"pullSecret":{"kind":"Rejected","reason":"P","message":"p"},

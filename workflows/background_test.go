@@ -34,7 +34,7 @@ func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 	require.Len(t, c.activities["ReconcileInBackground"], 1)
 	options := c.activities["ReconcileInBackground"][0]
 	require.Equal(t, "lifecycle-manager-background", options.TaskQueue)
-	require.Len(t, c.locals["SyncRemote"], 2, "that for the edit, and that which finds the Kyma gone")
+	require.Len(t, c.locals["SyncRemote"], 3, "the first, that for the edit, and that which finds the Kyma gone")
 }
 
 func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {

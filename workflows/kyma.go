@@ -91,8 +91,8 @@ type kymaRun struct {
 	failure error
 	// seen are the versions named by the kicks that the present reconcile answers.
 	seen []mailbox.SeenVersion
-	// deleted is true when the present reconcile deleted Manifests.
-	deleted bool
+	// deleted is true when the present reconcile deleted Manifests, settled if all modules that it changed are ready.
+	deleted, settled bool
 
 	inBackground *background.Activities
 	resolve      *resolve.Activities

@@ -83,7 +83,7 @@ const reportPatience = 10 * time.Second
 // mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
 // are ready again within seconds; then one report, here and in the remote cluster, says everything.
 func (r *kymaRun) mayReportLater(res resolve.Result) bool {
-	return r.background && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
+	return r.background && !r.settled && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 

@@ -34,6 +34,7 @@ func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.background {
 		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: r.since}, &installed)
 	}
+	r.settled = len(installed) > 0 && len(installed) == len(res.Begin)
 	for _, one := range installed {
 		if m := r.module(one.Ref); !one.Later && !m.running {
 			if k := one.Result.Kick; k != nil {
@@ -41,6 +42,9 @@ func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []
 				one.Result.Kick = nil // The report of this reconcile follows.
 			}
 			m.installed = &one.Result
+			r.settled = r.settled && one.Result.Judged
+		} else {
+			r.settled = false
 		}
 	}
 	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}

@@ -2,8 +2,8 @@ module github.com/kyma-project/lifecycle-manager/test/fleet/components/temporal-
 
 go 1.26.0
 
-// The entry point of the binary that a fleet runs with --oldest-temporal. modernc.org/sqlite is newer than what it asks for: before v1.51.0 a
-// cancelled request could leave the one connection to the database interrupted for good ("interrupted (9)").
+// The entry point of the binary that a fleet runs with --oldest-temporal. modernc.org/sqlite is newer than what it asks for:
+// before v1.51.0 a cancelled request could leave the one connection to the database interrupted for good ("interrupted (9)").
 tool github.com/temporalio/cli/cmd/temporal
 
 require (

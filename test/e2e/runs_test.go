@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	temporal "go.temporal.io/sdk/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -161,7 +162,7 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		kyma := s.Kyma("rebuilt")
 		attempted(s, kyma, 1)
 		s.Eventually("its workflow only waits for the next attempt", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["kyma"])), 10*time.Second)
+			assert.Greater(c, sleepsFor(s, s.WorkflowIDs(kyma)["kyma"]), 10*time.Second)
 		})
 		s.Instance.Stop()
 		s.EnsureNamespace(s.Remote, "late-rebuilt")
@@ -198,15 +199,30 @@ func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 	})
 }
 
-// sleepsFor is how much longer a workflow with this history does nothing but wait for a timer; 0 where it does not.
-func sleepsFor(history *historypb.History) time.Duration {
-	events := history.GetEvents()
-	last := events[len(events)-1]
-	timer := last.GetTimerStartedEventAttributes()
-	if timer == nil {
+// sleepsFor is how much longer a workflow does nothing but wait for timers; 0 where it does something.
+func sleepsFor(s *harness.Environment, id string) time.Duration {
+	s.T.Helper()
+	now, err := s.Temporal.DescribeWorkflowExecution(s.T.Context(), id, "")
+	require.NoError(s.T, err)
+	if now.GetPendingWorkflowTask() != nil || len(now.GetPendingActivities()) > 0 {
 		return 0
 	}
-	return time.Until(last.GetEventTime().AsTime().Add(timer.GetStartToFireTimeout().AsDuration()))
+	timers := map[int64]time.Time{} // by the event that started them
+	for _, event := range s.History(id).GetEvents() {
+		switch event.GetEventType() {
+		case enumspb.EVENT_TYPE_TIMER_STARTED:
+			timers[event.GetEventId()] = event.GetEventTime().AsTime().Add(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
+		case enumspb.EVENT_TYPE_TIMER_FIRED:
+			delete(timers, event.GetTimerFiredEventAttributes().GetStartedEventId())
+		case enumspb.EVENT_TYPE_TIMER_CANCELED:
+			delete(timers, event.GetTimerCanceledEventAttributes().GetStartedEventId())
+		default:
+		}
+	}
+	if len(timers) == 0 {
+		return 0
+	}
+	return time.Until(slices.MinFunc(slices.Collect(maps.Values(timers)), time.Time.Compare))
 }
 
 // requestReconcile asks a workflow for a reconcile, which is started for that where none is open, and waits for its end.

@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
-// recordVariable is set by `make record-histories` to the version of the logic, such as v8.
+// recordVariable is set by `make record-histories` to the version of the logic, such as v1.
 const recordVariable = "RECORD_HISTORIES"
 
 // AssertRuns requires that the workflows of a scenario, ids by name, have as many runs as is expected of the scenario

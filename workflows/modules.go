@@ -32,8 +32,12 @@ func (r *kymaRun) route(k kick.Kick) *mailbox.Box {
 // install installs the Manifests that a reconcile found to have new inputs, unless that was done in the background, and begins
 // what else is to be done for modules. A module that cannot be installed at once is installed by its own coroutine.
 func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []install.Installed) {
+	since := r.since
+	if since.IsZero() {
+		since = workflow.Now(ctx) // Nobody saw the change before this reconcile found it.
+	}
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.background {
-		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: r.since}, &installed)
+		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
 	}
 	r.settled = len(installed) > 0 && background.Settled(res, installed)
 	for _, one := range installed {
@@ -48,11 +52,7 @@ func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []
 		}
 		m.installed = &one.Result
 	}
-	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}
-	if !r.since.IsZero() {
-		k = k.SeenAt(r.since)
-	}
-	r.begin(res.Begin, k)
+	r.begin(res.Begin, kick.Kick{Reason: "Manifest changed", Urgent: !r.background}.SeenAt(since))
 	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
 	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 }

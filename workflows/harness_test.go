@@ -297,9 +297,6 @@ func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
 func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 	carried.Ref = manifestRef
-	if carried.Phase == phaseReconcile && carried.Pending.Count == 0 {
-		carried.Pending.Add(forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
-	}
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: &KymaCarry{Modules: []ModuleCarry{carried}}})
 }
 

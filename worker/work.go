@@ -129,6 +129,9 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 	case background.Result:
 		if in, is := args[0].(background.Input); is {
 			all, since = r.Installed, in.Since
+			if since.IsZero() {
+				since = time.Now().Add(-took) // Nobody saw the change before this activity found it.
+			}
 		}
 	}
 	for _, one := range all {

@@ -92,11 +92,10 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		began  time.Duration
 		passes int
-		latest string
 	}{
-		"which begins later":          {2 * clockMargin, 1, "8"},
-		"which may have begun then":   {clockMargin / 2, 2, "7"},
-		"that says not when it began": {0, 2, "7"},
+		"which begins later":          {2 * clockMargin, 1}, // only the report is made again
+		"which may have begun then":   {clockMargin / 2, 2},
+		"that says not when it began": {0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietWorld()
@@ -121,8 +120,11 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
 			require.Equal(t, c.passes, w.count("turn"))
-			seen := reports[1].Seen
-			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks named")
+			var latest []string
+			for _, report := range reports[1:3] {
+				latest = append(latest, report.Seen[len(report.Seen)-1].ResourceVersion)
+			}
+			require.Equal(t, []string{"7", "8"}, latest, "the report goes by what the kicks named")
 		})
 	}
 }

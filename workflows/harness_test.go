@@ -162,6 +162,11 @@ func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 }
 
 // InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+	res, err := w.report(w.called("report"), in)
+	return res, fault.ToTemporal(err)
+}
+
 func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	all := make([]install.Installed, 0, len(in.Manifests))
 	for _, ref := range in.Manifests {
@@ -196,7 +201,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
 	register("InstallModules", w.InstallModules)
-	joined := background.New(w, w, w)
+	joined := background.New(w, w, w, w)
 	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		turn := w.count("turn") + 1
 		w.set("turn", turn) // no step of its own
@@ -209,10 +214,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res.Began = w.began
 		return res, err
 	})
-	register("ReportKyma", func(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
-		res, err := w.report(w.called("report"), in)
-		return res, fault.ToTemporal(err)
-	})
+	register("ReportKyma", w.ReportKyma)
 	register("DeleteManifests", func(context.Context, resolve.Input) (resolve.DeleteResult, error) {
 		res, err := w.delete(w.called("delete"))
 		return res, fault.ToTemporal(err)
@@ -295,9 +297,6 @@ func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
 func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 	carried.Ref = manifestRef
-	if carried.Phase == phaseReconcile && carried.Pending.Count == 0 {
-		carried.Pending.Add(forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
-	}
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: &KymaCarry{Modules: []ModuleCarry{carried}}})
 }
 

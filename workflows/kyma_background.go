@@ -20,11 +20,12 @@ import (
 // urgent one and answers that kick too.
 func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pending) (bool, background.Result, error) {
 	for {
-		res, last, err := r.inTurn(ctx)
+		res, last, err := r.inTurn(ctx, pending.Gone)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
 			if err == nil && answers(res.Began, last) {
 				*pending = pending.With(r.box.Take())
 				r.note(pending.Seen)
+				res.Reported = nil // That report did not know of those kicks.
 			}
 			stop, err := r.synchronized(res.Sync, err)
 			return stop, res, err
@@ -58,10 +59,10 @@ func answers(began, last time.Time) bool {
 
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
 // cancelled. The time that it returns is when the last kick came meanwhile; zero where none did.
-func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
-	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
+func (r *kymaRun) inTurn(ctx workflow.Context, gone bool) (background.Result, time.Time, error) {
+	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, "reconcile, when it is its turn"))
 	defer cancel()
-	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since})
+	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since, ManifestGone: gone, Busy: r.busy()})
 	var last time.Time
 	waiting := r.box.Count()
 	if err := r.awaitUnless(ctx, future, cancel, func() bool {

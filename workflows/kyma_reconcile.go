@@ -49,6 +49,10 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 			return r.endReconcile(ctx, started, err)
 		}
 	}
+	if done.Reported != nil {
+		r.state.ReportFault = fault.Fault{}
+		return r.endReconcile(ctx, started, r.written(ctx, *done.Reported, r.hasRemote()))
+	}
 	if !pending.Gone && r.mayReportLater(res) {
 		return r.reportLater(ctx, started, res)
 	}

@@ -72,6 +72,9 @@ func newModuleRun(r *kymaRun, ref kick.Ref) *moduleRun {
 func (m *moduleRun) resumeFrom(carried ModuleCarry) {
 	m.state = carried
 	m.restore(carried.Carry)
+	if m.state.Phase == phaseReconcile && !m.box.Any() {
+		m.box.Put(kick.Kick{Reason: "the run before was cut short", Urgent: true})
+	}
 }
 
 // maxCarriedText bounds the texts that a run carries. The statuses of Manifests have them whole.
@@ -100,7 +103,7 @@ func (m *moduleRun) live(ctx workflow.Context) {
 	switch {
 	case err != nil && !temporal.IsCanceledError(err):
 		m.kyma.failure = err
-	case !m.kyma.stopping && m.state.Phase == phaseEnded && !m.box.Any():
+	case m.state.Phase == phaseEnded && !m.box.Any():
 		m.kyma.forget(m)
 	}
 	m.kyma.viewReport()

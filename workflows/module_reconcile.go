@@ -18,6 +18,7 @@ import (
 // out to be under deletion while it is being applied interrupts the installation.
 func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	pending, started := m.start(ctx)
+	m.state.Phase = phaseReconcile // what the run carries if it ends meanwhile
 	if done := m.installed; done != nil {
 		m.installed = nil
 		return m.applied(ctx, started, *done)

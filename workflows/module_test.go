@@ -386,6 +386,19 @@ func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 	require.Equal(t, []string{"apply"}, w.steps())
 }
 
+// The next run would wait for it for ever, also once the Kyma is gone.
+func TestAModuleThatSettlesWhileTheRunEndsIsNotCarried(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
+		time.Sleep(100 * time.Millisecond) // the workflow is notified before the step ends
+		return install.ApplyResult{Outcome: manifests.OutcomeApplied, Judged: true, Observed: readiness.Observed{State: shared.StateReady}}, nil
+	}
+	workOnModule(env, w)
+	require.Empty(t, continued(t, env.GetWorkflowError()).Carry.Modules)
+}
+
 func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	w := quietWorld()
 	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {

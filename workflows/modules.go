@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -31,36 +32,46 @@ func (r *kymaRun) route(k kick.Kick) *mailbox.Box {
 // install installs the Manifests that a reconcile found to have new inputs, unless that was done in the background, and begins
 // what else is to be done for modules. A module that cannot be installed at once is installed by its own coroutine.
 func (r *kymaRun) install(ctx workflow.Context, res resolve.Result, installed []install.Installed) {
+	since := r.since
+	if since.IsZero() {
+		since = workflow.Now(ctx) // Nobody saw the change before this reconcile found it.
+	}
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.background {
-		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: r.since}, &installed)
+		_ = r.local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
 	}
-	r.settled = len(installed) > 0 && len(installed) == len(res.Begin)
+	r.settled = len(installed) > 0 && background.Settled(res, installed)
 	for _, one := range installed {
-		if m := r.module(one.Ref); !one.Later && !m.running {
-			if k := one.Result.Kick; k != nil {
-				r.noteNewest(k.Kind, k.ResourceVersion)
-				one.Result.Kick = nil // The report of this reconcile follows.
-			}
-			m.installed = &one.Result
-			r.settled = r.settled && one.Result.Judged
-		} else {
+		m := r.module(one.Ref)
+		if one.Later || m.running {
 			r.settled = false
+			continue
 		}
+		if k := one.Result.Kick; k != nil {
+			r.noteNewest(k.Kind, k.ResourceVersion)
+			one.Result.Kick = nil // The report of this reconcile follows.
+		}
+		m.installed = &one.Result
 	}
-	k := kick.Kick{Reason: "Manifest changed", Urgent: !r.background}
-	if !r.since.IsZero() {
-		k = k.SeenAt(r.since)
-	}
-	r.begin(res.Begin, k)
+	r.begin(res.Begin, kick.Kick{Reason: "Manifest changed", Urgent: !r.background}.SeenAt(since))
 	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
 	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 }
 
+// busy returns the Manifests that somebody works on.
+func (r *kymaRun) busy() []kick.Ref {
+	var all []kick.Ref
+	for _, m := range r.modules {
+		if m.running {
+			all = append(all, m.ref)
+		}
+	}
+	return all
+}
+
 // idle returns those of the Manifests that nobody works on.
 func (r *kymaRun) idle(manifests []kick.Ref) []kick.Ref {
-	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool {
-		return slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.ref == ref && m.running })
-	})
+	busy := r.busy()
+	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool { return slices.Contains(busy, ref) })
 }
 
 // begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.

@@ -36,7 +36,7 @@ func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"level": "error", "logger": "temporal", "msg": "Activity error.",
 		"temporalNamespace": "lm", "workflow": "KymaWorkflow", "workflowID": "kyma/kcp-system/demo/uid", "runID": "run",
-		"manifest": "kcp-system/demo-keda-1", "activity": "ApplyManifest", "attempt": 2.0, "error": "no route to host",
+		"kyma": "kcp-system/demo", "activity": "ApplyManifest", "attempt": 2.0, "error": "no route to host",
 	}, logged(t, &out))
 }
 

@@ -2,8 +2,10 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
@@ -12,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -24,6 +27,39 @@ func adaptationOf(m *v1beta2.Manifest, remoteNamespace string) bundle.Adaptation
 		by.PullSecret, by.Manager, by.RemoteNamespace = name, m.Spec.Manager, remoteNamespace
 	}
 	return by
+}
+
+// Installation is the work of one reconcile of one Manifest.
+type Installation struct {
+	objects.Target
+	Plan bundle.Plan
+	// RemoteNamespace is the namespace of objects that name none, and ensureRemoteNamespace creates it, once in a reconcile:
+	// objects that are applied in parallel find it missing at the same time.
+	RemoteNamespace       string
+	ensureRemoteNamespace func() error
+	// Repair is what is known of the objects from before.
+	Repair drift.Repair
+	// Begins is the state of the module from the moment that something is applied.
+	Begins readiness.Observed
+	// Refused are objects of the plan that belong to other modules, Yielded those of them that leave our inventory.
+	Refused []bundle.Failure
+	Yielded map[string]bool
+	// First is true when nothing is known to have been applied before; began is when this reconcile began.
+	First bool
+	began time.Time
+	// Silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what depends on
+	// them.
+	Silent []string
+	// AsOf is when the Manifest was last read live, or written as it had been read.
+	AsOf time.Time
+	// Until is when no further object is begun, except for the first.
+	Until time.Time
+	begun atomic.Bool
+	// replaced are the objects that were deleted and created again.
+	replaced  []string
+	replacing sync.Mutex
+	// Met is true when an object existed long before it was applied.
+	Met atomic.Bool
 }
 
 // Prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
@@ -146,4 +182,20 @@ func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest
 		}
 		return bundle.Build(all, by)
 	})
+}
+
+type quicklyKey struct{}
+
+// ErrLater means that the work takes longer than the caller of Quickly wants to wait. Nothing was done.
+var ErrLater = errors.New("the work takes longer than a workflow task may")
+
+// Quickly returns a context in which Prepare fails with ErrLater if layers have to be fetched or rendered, or hooks to be run.
+func Quickly(ctx context.Context) context.Context { return context.WithValue(ctx, quicklyKey{}, true) }
+
+func isQuick(ctx context.Context) bool { return ctx.Value(quicklyKey{}) != nil }
+
+// hasRendered reports whether the bundle of a render request is in the cache.
+func (a *Applier) hasRendered(request *artifacts.RenderRequest, adaptation string) bool {
+	_, known := a.bundles.Peek(request.Key + adaptation)
+	return known
 }

@@ -63,7 +63,7 @@ func (h *blockedWorld) since() time.Duration { return h.env.Now().Sub(h.deleted)
 
 // served makes the purge of the Manifest succeed, and the Manifest go some time later.
 func (h *blockedWorld) served(after time.Duration) {
-	h.world.purge = func(int, purge.Input) (purge.Result, error) {
+	h.purge = func(int, purge.Input) (purge.Result, error) {
 		h.env.RegisterDelayedCallback(func() {
 			h.blocked = false
 			h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Urgent: true})

@@ -26,8 +26,8 @@ type Sender struct {
 
 // NewSender returns a Sender that uses the given Temporal client. The counter may be nil, and so may tenants: then all
 // Kymas are of one.
-func NewSender(temporal client.Client, counter Counter, tenants Tenants) *Sender {
-	return &Sender{temporal: temporal, counter: counter, tenants: tenants}
+func NewSender(server client.Client, counter Counter, tenants Tenants) *Sender {
+	return &Sender{temporal: server, counter: counter, tenants: tenants}
 }
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.

@@ -96,10 +96,10 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 		k.at.Await()
 		if k.queued {
 			s.Eventually(k.during+" runs on its queue", time.Minute, func(c *assert.CollectT) {
-				now, err := s.Temporal.DescribeWorkflowExecution(t.Context(), kick.KymaWorkflowID(kick.RefOf(s.Kyma("killed"))), "")
+				now, err := s.Temporal.DescribeWorkflow(t.Context(), kick.KymaWorkflowID(kick.RefOf(s.Kyma("killed"))), "")
 				require.NoError(c, err)
 				var running []string
-				for _, activity := range now.GetPendingActivities() {
+				for _, activity := range now.RawResponse.GetPendingActivities() {
 					running = append(running, activity.GetActivityType().GetName())
 				}
 				assert.Contains(c, running, k.during)

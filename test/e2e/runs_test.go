@@ -202,9 +202,9 @@ func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 // sleepsFor is how much longer a workflow does nothing but wait for timers; 0 where it does something.
 func sleepsFor(s *harness.Environment, id string) time.Duration {
 	s.T.Helper()
-	now, err := s.Temporal.DescribeWorkflowExecution(s.T.Context(), id, "")
+	now, err := s.Temporal.DescribeWorkflow(s.T.Context(), id, "")
 	require.NoError(s.T, err)
-	if now.GetPendingWorkflowTask() != nil || len(now.GetPendingActivities()) > 0 {
+	if now.RawResponse.GetPendingWorkflowTask() != nil || len(now.RawResponse.GetPendingActivities()) > 0 {
 		return 0
 	}
 	timers := map[int64]time.Time{} // by the event that started them

@@ -160,13 +160,13 @@ type shortTimeoutsOfActivities struct {
 }
 
 // ExecuteActivity implements interceptor.WorkflowOutboundInterceptor.
-func (i *shortTimeoutsOfActivities) ExecuteActivity(ctx workflow.Context, activity string, arguments ...any) workflow.Future {
+func (i *shortTimeoutsOfActivities) ExecuteActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	if workflow.GetActivityOptions(ctx).HeartbeatTimeout > 0 {
 		ctx = workflow.WithHeartbeatTimeout(ctx, shortTimeout)
 	} else {
 		ctx = workflow.WithStartToCloseTimeout(ctx, shortAttempt)
 	}
-	return i.Next.ExecuteActivity(ctx, activity, arguments...)
+	return i.Next.ExecuteActivity(ctx, name, arguments...)
 }
 
 func keyOf(namespace, name string) types.NamespacedName {

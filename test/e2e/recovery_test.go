@@ -109,17 +109,17 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 		k.at.Drop()
 		s.Instance.Start()
 	}
-	write := []string{http.MethodPatch, http.MethodPut}
+	write := []string{http.MethodPost, http.MethodPatch, http.MethodPut}
 	installing := []killing{
-		{during: "SyncRemote", at: remote, path: "/kymas", methods: []string{http.MethodPost}},
-		{during: "ResolveKyma", at: control, path: "/manifests", methods: []string{http.MethodPost}},
+		{during: "SyncRemote", at: remote, path: "/kymas", methods: write},
+		{during: "ResolveKyma", at: control, path: "/manifests", methods: write},
 		{during: "InstallModules, before anything is applied", at: control, path: "/manifests/", methods: write},
 		{during: "InstallModules", at: remote, path: "/configmaps/", methods: write, always: true},
 		{during: "ApplyManifest", at: remote, path: "/configmaps/", methods: write, queued: true},
-		{during: "EnsureDefaultCR", at: remote, path: "/samples", methods: []string{http.MethodPost}},
+		{during: "EnsureDefaultCR", at: remote, path: "/samples", methods: write},
 		{
 			during: "WaitManifest", at: remote, path: "/samples/", methods: []string{http.MethodGet}, queued: true,
-			after: &killing{at: remote, path: "/samples", methods: []string{http.MethodPost}},
+			after: &killing{at: remote, path: "/samples", methods: write},
 		},
 		{during: "ReportKyma", at: remote, path: "/kymas/default/status", methods: write},
 	}

@@ -51,10 +51,11 @@ func attempt(t *testing.T, newsAfter int, clock func() time.Time, stop chan stru
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerStopChannel(stop)
 	wait := func(ctx context.Context) (bool, error) {
-		return Until(ctx, clock, "the test", func(context.Context, Wait) (bool, bool, error) {
+		news, err := Until(ctx, clock, "the test", func(context.Context, Wait) (bool, bool, error) {
 			reads++
 			return true, reads > newsAfter, nil
 		})
+		return news, fault.ToTemporal(err)
 	}
 	env.RegisterActivity(wait)
 	_, err = env.ExecuteActivity(wait)
@@ -86,7 +87,7 @@ func TestAnAttemptOfAWaitEndsWhereAnotherHasToContinue(t *testing.T) {
 		"the attempt's time is over": {slow, nil},
 	} {
 		reads, err := attempt(t, 99, c.clock, c.stop)
-		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, name)
+		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "%s: %v", name, err)
 		require.Equal(t, 1, reads, name)
 	}
 }

@@ -63,7 +63,7 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 
 	install := func() {
 		kyma := harness.NewKyma("killed", append(others, "sample")...)
-		metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, "5s")
+		metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, "20s")
 		require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
 	}
 	upgrade := func() { s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" }) }

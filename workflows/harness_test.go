@@ -37,13 +37,15 @@ var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: 
 type world struct {
 	calls []string
 
-	sync     func(n int) (syncing.Result, error)
-	resolve  func(n int) (resolve.Result, error)
-	report   func(n int, in status.ReportInput) (status.ReportResult, error)
-	delete   func(n int) (resolve.DeleteResult, error)
-	cleanup  func(n int) (syncing.Result, error)
-	release  func(n int) (status.ReportResult, error)
-	apply    func(ctx context.Context, n int) (install.ApplyResult, error)
+	sync    func(n int) (syncing.Result, error)
+	resolve func(n int) (resolve.Result, error)
+	report  func(n int, in status.ReportInput) (status.ReportResult, error)
+	delete  func(n int) (resolve.DeleteResult, error)
+	cleanup func(n int) (syncing.Result, error)
+	release func(n int) (status.ReportResult, error)
+	apply   func(ctx context.Context, n int) (install.ApplyResult, error)
+	// applying, where set, is asked instead of apply.
+	applying func(ref kick.Ref) (install.ApplyResult, error)
 	wait     func(n int, in install.WaitInput) (readiness.Observed, error)
 	defaults func(n int) (readiness.Observed, error)
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
@@ -63,8 +65,9 @@ type world struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	// since are the times that resolve and apply were told, in their order.
+	// since are the times that resolve and apply were told, in their order, and named the modules that resolve was.
 	since []time.Time
+	named [][]string
 	// abandoned is what the last release said that is left in the remote cluster.
 	abandoned string
 }
@@ -156,17 +159,18 @@ func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, erro
 
 // ResolveKyma implements background.Resolver.
 func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
-	w.since = append(w.since, in.Since)
+	w.since, w.named = append(w.since, in.Since), append(w.named, in.Modules)
 	res, err := w.resolve(w.called("resolve"))
 	return res, fault.ToTemporal(err)
 }
 
-// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+// ReportKyma implements background.Reporter.
 func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
 	res, err := w.report(w.called("report"), in)
 	return res, fault.ToTemporal(err)
 }
 
+// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
 func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	all := make([]install.Installed, 0, len(in.Manifests))
 	for _, ref := range in.Manifests {
@@ -241,7 +245,11 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	})
 	register("ApplyManifest", func(ctx context.Context, in install.ApplyInput) (install.ApplyResult, error) {
 		w.since = append(w.since, in.Since)
-		res, err := w.apply(ctx, w.called("apply"))
+		n := w.called("apply")
+		if w.applying != nil {
+			return w.applying(in.Ref)
+		}
+		res, err := w.apply(ctx, n)
 		return res, fault.ToTemporal(err)
 	})
 	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.WaitResult, error) {

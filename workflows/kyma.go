@@ -89,6 +89,8 @@ type kymaRun struct {
 	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
 	modules []*moduleRun
 	failure error
+	// named are modules that the next reconcile works on also if they have settled.
+	named []string
 	// seen are the versions named by the kicks that the present reconcile answers.
 	seen []mailbox.SeenVersion
 	// deleted is true when the present reconcile deleted Manifests, settled if all modules that it changed are ready.

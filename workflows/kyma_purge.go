@@ -97,7 +97,7 @@ func (r *kymaRun) servePurge(ctx workflow.Context) error {
 // deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run.
 func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	if !r.state.Deleting {
-		reconciled, err := r.reconcileNow(ctx)
+		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 		switch {
 		case err != nil:
 			return ReconcileResult{}, err
@@ -108,7 +108,7 @@ func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 		}
 	}
 	r.state.Purge.Requested = true
-	reconciled, err := r.reconcileNow(ctx)
+	reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 	if err == nil && reconciled.Completed && !r.state.Deleting {
 		return ReconcileResult{}, errNotDeleting()
 	}

@@ -19,6 +19,8 @@ import (
 // status. One that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	pending, started := r.start(ctx)
+	named := r.named
+	r.named = nil
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
 		r.background = true // such as at the beginning of a maintenance window, which concerns many
 	}
@@ -45,7 +47,7 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	}
 	res := resolve.Result{}
 	if r.state.SyncFault.IsZero() {
-		if res, stop, err = r.resolveModules(ctx, done); err != nil || stop {
+		if res, stop, err = r.resolveModules(ctx, done, named); err != nil || stop {
 			return r.endReconcile(ctx, started, err)
 		}
 	}
@@ -81,9 +83,9 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 
-// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background. What it returns is
-// empty where that failed.
-func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result) (resolve.Result, bool, error) {
+// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background, and begins the work on their
+// modules, named ones included. What it returns is empty where that failed.
+func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result, named []string) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
 	installed := done.Installed
@@ -91,7 +93,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result) (
 		res = *done.Resolved
 	} else {
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
-			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since})
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since, Modules: named})
 	}
 	if temporal.IsCanceledError(err) {
 		return resolve.Result{}, true, err

@@ -95,6 +95,9 @@ func (m *moduleRun) isToBegin() bool {
 	return !m.running && (m.box.Any() || m.state.Phase != phaseReconcile && m.state.Phase != phaseEnded)
 }
 
+// inStep reports whether a step that was asked for has not ended.
+func (m *moduleRun) inStep() bool { return m.box.Any() || m.reconcilesEnded < m.reconcilesStarted }
+
 // live is the module's coroutine.
 func (m *moduleRun) live(ctx workflow.Context) {
 	ctx, m.cancel = workflow.WithCancel(ctx)

@@ -64,7 +64,7 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 	}
 	view.causedBy(in.Since, origin.TraceOf(ctx))
 	err = a.write(ctx, kyma, view, &result)
-	view.noteUnsettled(&result)
+	view.noteUnsettled(&result, in.Modules)
 	if err != nil {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err

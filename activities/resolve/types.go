@@ -36,6 +36,8 @@ type Input struct {
 	Background bool `json:"background,omitempty"`
 	// Since is when a watcher saw the change that this reconcile is for; zero where nobody says it.
 	Since time.Time `json:"since,omitzero"`
+	// Modules are the names of modules that are to be worked on also if they have settled.
+	Modules []string `json:"modules,omitempty"`
 }
 
 // Result is what a reconcile found and did. It names objects; it carries no bodies.
@@ -53,8 +55,8 @@ type Result struct {
 	Created []string `json:"created,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 	Deleted []string `json:"deleted,omitempty"`
-	// Begin are the Kyma's Manifests for whose present inputs no work has begun, Unsettled the others that have not settled, and
-	// Removing those that are being deleted.
+	// Begin are the Kyma's Manifests for whose present inputs no work has begun, or whose modules were named, Unsettled the others
+	// that have not settled, and Removing those that are being deleted.
 	Begin     []kick.Ref `json:"begin,omitempty"`
 	Unsettled []kick.Ref `json:"unsettled,omitempty"`
 	Removing  []kick.Ref `json:"removing,omitempty"`

@@ -8,8 +8,8 @@ import (
 )
 
 // noteUnsettled notes which of the Kyma's Manifests need work: those that this reconcile wrote or deleted, and those that an
-// earlier one did if its result was lost.
-func (v *View) noteUnsettled(result *Result) {
+// earlier one did if its result was lost, and those of modules that were named.
+func (v *View) noteUnsettled(result *Result, named []string) {
 	all := result.written
 	result.written = nil
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
@@ -29,7 +29,7 @@ func (v *View) noteUnsettled(result *Result) {
 		case deleted && manifests.HasOwnFinalizer(m):
 			result.Removing = append(result.Removing, kick.RefOf(m))
 		case deleted:
-		case m.Status.InputsDigest != manifests.InputsDigest(m):
+		case m.Status.InputsDigest != manifests.InputsDigest(m) || slices.Contains(named, m.ModuleName()):
 			result.Begin = append(result.Begin, kick.RefOf(m))
 		case !m.Status.Settled:
 			result.Unsettled = append(result.Unsettled, kick.RefOf(m))

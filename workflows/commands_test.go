@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -408,6 +409,35 @@ func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
 	c := start(keyword("KymaName", "demo"), keyword("KymaChannel", "regular"), keyword("RemoteCluster", "cluster-uid"), keyword("KymaState", "Processing"))
 	require.Equal(t, temporal.NewSearchAttributes(state.ValueSet("Ready")), c.upserted)
 	require.Equal(t, 4, start().upserted.Size(), "a server that does not know them starts the workflow without")
+}
+
+func TestFailingModulesAreFoundBySearches(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	list := temporal.NewSearchAttributeKeyKeywordList("FailingModules")
+	var searched []temporal.SearchAttributes
+	failing := [][]string{{"b", "a"}, {"a", "b"}, {"b"}, {}}
+	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
+		searched = append(searched, c.upserted)
+		res, err := reported(shared.StateError)
+		res.Modules = []status.Module{{Name: "fine", State: shared.StateReady}}
+		for _, name := range failing[n-1] {
+			res.Modules = append(res.Modules, status.Module{Name: name, State: shared.StateError})
+		}
+		return res, err
+	}
+	for i := range failing[1:] {
+		kickAt(env, time.Duration(i+1)*time.Hour, kick.Kick{Reason: "Manifest is Error", Kind: "Manifest", Name: "m"})
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	found, _ := searched[1].GetKeywordList(list)
+	require.Equal(t, []string{"a", "b"}, found)
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueSet([]string{"b"})), searched[3], "nothing else has changed")
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueUnset()), c.upserted)
+	require.Equal(t, 3, c.upserts, "the same modules in another order are no change")
 }
 
 // A kick costs the signal and its task; a timer that each of them starts anew would double that.

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
@@ -99,12 +102,19 @@ func (r *kymaRun) hasRemote() bool {
 
 // publishReport upserts what the last report says for searches.
 func (r *kymaRun) publishReport(ctx workflow.Context) error {
+	var failing []string
+	for _, m := range r.state.Last.Modules {
+		if m.State == shared.StateError {
+			failing = append(failing, m.Name)
+		}
+	}
+	slices.Sort(failing)
 	return r.publish(ctx, map[string]string{
 		kick.AttributeKymaName:      r.ref.Name,
 		kick.AttributeKymaState:     string(r.state.Last.State),
 		kick.AttributeKymaChannel:   r.state.Last.Channel,
 		kick.AttributeRemoteCluster: r.state.Sync.Cluster,
-	})
+	}, failing)
 }
 
 // viewReport copies the last report, and the work on modules, into what the query and the current details show.

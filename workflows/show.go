@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -25,13 +28,15 @@ func (r *kymaRun) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, r.view.Markdown())
 }
 
-// SearchAttributes lists the names of all search attributes, each of type Keyword.
+// SearchAttributes lists the names of all search attributes.
 func SearchAttributes() []string {
 	return []string{
-		kick.AttributeKymaName, kick.AttributeKymaState, kick.AttributeKymaChannel,
-		kick.AttributeRemoteCluster,
+		kick.AttributeKymaName, kick.AttributeKymaState, kick.AttributeKymaChannel, kick.AttributeRemoteCluster, kick.AttributeFailingModules,
 	}
 }
+
+// mostFailing is how many failing modules a search attribute names at most: Temporal limits its size.
+const mostFailing = 20
 
 // startedWith are the search attributes that a workflow was started with. A server that did not know them yet started it
 // without.
@@ -39,6 +44,9 @@ func startedWith(ctx workflow.Context) map[string]string {
 	started := map[string]string{}
 	attributes := workflow.GetTypedSearchAttributes(ctx)
 	for _, name := range SearchAttributes() {
+		if kick.TypeOf(name) != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			continue // It is not known before the first report.
+		}
 		if value, is := attributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); is {
 			started[name] = value
 		}
@@ -47,11 +55,21 @@ func startedWith(ctx workflow.Context) map[string]string {
 }
 
 // publish upserts the search attributes that changed since they were last upserted.
-func (r *kymaRun) publish(ctx workflow.Context, attributes map[string]string) error {
+func (r *kymaRun) publish(ctx workflow.Context, attributes map[string]string, failing []string) error {
 	if r.state.Published == nil {
 		r.state.Published = map[string]string{}
 	}
 	var updates []temporal.SearchAttributeUpdate
+	failing = failing[:min(len(failing), mostFailing)]
+	if names := strings.Join(failing, ","); r.state.Published[kick.AttributeFailingModules] != names {
+		key := temporal.NewSearchAttributeKeyKeywordList(kick.AttributeFailingModules)
+		if len(failing) > 0 {
+			updates = append(updates, key.ValueSet(failing))
+		} else {
+			updates = append(updates, key.ValueUnset())
+		}
+		r.state.Published[kick.AttributeFailingModules] = names
+	}
 	for _, name := range SearchAttributes() {
 		if value := attributes[name]; value != "" && r.state.Published[name] != value {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))

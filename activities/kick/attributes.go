@@ -4,16 +4,27 @@ import (
 	"maps"
 	"slices"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 )
 
-// Search attributes, of type Keyword unless they say otherwise. A process registers them when it starts.
+// Search attributes. A process registers them when it starts.
 const (
 	AttributeKymaName      = "KymaName"
 	AttributeKymaState     = "KymaState"
 	AttributeKymaChannel   = "KymaChannel"
 	AttributeRemoteCluster = "RemoteCluster"
+	// AttributeFailingModules are the names of modules with the state Error.
+	AttributeFailingModules = "FailingModules"
 )
+
+// TypeOf is the type of a search attribute.
+func TypeOf(attribute string) enumspb.IndexedValueType {
+	if attribute == AttributeFailingModules {
+		return enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
+	}
+	return enumspb.INDEXED_VALUE_TYPE_KEYWORD
+}
 
 // Attributes are search attributes by name.
 type Attributes map[string]string

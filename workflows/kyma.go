@@ -142,6 +142,9 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 			if err := r.stopModules(ctx); err != nil {
 				return err
 			}
+			if err := r.freshTask(ctx); err != nil {
+				return err
+			}
 			return ending.AsNew(ctx, r.mail, &r.ending, kick.KymaWorkflow, r.input)
 		case kymaReconcile:
 			if err := r.reconcile(ctx); err != nil {
@@ -156,6 +159,7 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 				return err
 			}
 		case kymaComplete:
+			// A local activity may have run in this task: it found the Kyma gone, and may do so again.
 			if done, err := ending.Quietly(ctx, r.mail, &r.ending, r.isIdle); done || err != nil {
 				return err
 			}
@@ -166,6 +170,15 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 			}
 		}
 	}
+}
+
+// freshTask goes on in a workflow task in which no local activity ran. A run continues as new only in such a task: a signal that
+// comes in meanwhile fails it, and its local activities would be executed again.
+func (r *kymaRun) freshTask(ctx workflow.Context) error {
+	if !r.local.Ran(workflow.Now(ctx)) {
+		return nil
+	}
+	return workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "the end of the run"}).Get(ctx, nil)
 }
 
 // isIdle reports whether no module has work.

@@ -44,7 +44,7 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 		Due:            isDue,
 		OnlyManifests:  r.box.Pending.Count > 0 && r.box.Pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
 		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
-		MustContinue:   ending.Must(ctx, r.mail, !isDue && r.isQuiet()),
+		MustContinue:   ending.Must(ctx, r.mail, r.isQuiet() && !r.local.Ran(now)),
 		NewBuild:       (isDue || r.renew) && ending.NewBuild(ctx, r.build),
 	})
 }

@@ -54,7 +54,7 @@ func failing() map[string]any {
 	activities["ApplyManifest"] = func(context.Context, install.ApplyInput) (res install.ApplyResult, err error) { return res, rejected }
 	activities["SyncRemote"] = func(context.Context, syncing.Input) (res syncing.Result, err error) { return res, rejected }
 	activities["ReportKyma"] = func(context.Context, status.ReportInput) (status.ReportResult, error) {
-		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError}, nil
+		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError, Modules: []status.Module{{Name: "sample", State: shared.StateError}}}, nil
 	}
 	return activities
 }
@@ -74,7 +74,7 @@ func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *te
 	isFound(t, server, namespace, ours, id)
 
 	startWorkers(t, server, failing())
-	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo" AND KymaState="Error"`, id)
+	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo" AND KymaState="Error" AND FailingModules="sample"`, id)
 }
 
 // In a roll-out to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.

@@ -28,6 +28,9 @@ type Local struct {
 	began, ended time.Time
 }
 
+// Ran reports whether a local attempt ended in the present workflow task.
+func (l *Local) Ran(now time.Time) bool { return now.Equal(l.ended) }
+
 // mayAttempt reports whether another step, which takes at most so long, may be attempted locally.
 func (l *Local) mayAttempt(now time.Time, atMost time.Duration) bool {
 	if !now.Equal(l.ended) {

@@ -158,6 +158,8 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 			if err := r.remove(ctx); err != nil {
 				return err
 			}
+		case kymaForget:
+			r.box.TakeDue()
 		case kymaComplete:
 			// A local activity may have run in this task: it found the Kyma gone, and may do so again.
 			if done, err := ending.Quietly(ctx, r.mail, &r.ending, r.isIdle); done || err != nil {

@@ -17,6 +17,7 @@ const (
 	kymaReport    kymaStep = "report"
 	kymaRemove    kymaStep = "remove"
 	kymaSleep     kymaStep = "sleep"
+	kymaForget    kymaStep = "forget the kicks"
 	kymaContinue  kymaStep = "continue as new"
 	kymaComplete  kymaStep = "complete"
 )
@@ -59,6 +60,8 @@ func nextForKyma(s kymaSituation) kymaStep {
 		return kymaContinue
 	case !s.Reconciled:
 		return kymaReconcile
+	case s.Gone && s.OnlyManifests:
+		return kymaForget // There is no status to write any more.
 	case !s.Due:
 		return kymaSleep
 	case s.Gone:

@@ -30,6 +30,7 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 		"a kick whose time has not come keeps a gone run open":        {kymaSituation{Reconciled: true, Gone: true, Pending: true}, kymaSleep},
 		"a retry for a Kyma that is gone is not waited for":           {kymaSituation{Reconciled: true, Gone: true, Due: true}, kymaComplete},
 		"a gone run that has to wait may continue as new":             {kymaSituation{Reconciled: true, Gone: true, Pending: true, MustContinue: true}, kymaContinue},
+		"states of modules say nothing of a Kyma that is gone":        {kymaSituation{Reconciled: true, Gone: true, Pending: true, OnlyManifests: true, Working: true}, kymaForget},
 		"the work on a module keeps a gone run open":                  {kymaSituation{Reconciled: true, Gone: true, Working: true}, kymaSleep},
 		"a removal under a new build continues as new at first":       {kymaSituation{Reconciled: true, Due: true, Deleting: true, NewBuild: true}, kymaContinue},
 		"a removal is not shortened by a state of a Manifest":         {kymaSituation{Reconciled: true, Due: true, Deleting: true, OnlyManifests: true}, kymaRemove},

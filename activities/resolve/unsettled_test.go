@@ -22,14 +22,16 @@ func TestWorkIsFoundInTheManifestsAndNotInWhatAReconcileWrote(t *testing.T) {
 		named                        []string
 		begin, unsettled, isRemoving bool
 	}{
-		"settled":                          {change: func(*v1beta2.Manifest) {}},
-		"settled, and another is named":    {change: func(*v1beta2.Manifest) {}, named: []string{"other"}},
-		"settled and named":                {change: func(*v1beta2.Manifest) {}, named: []string{"keda"}, begin: true},
-		"its status was taken away":        {change: func(m *v1beta2.Manifest) { m.Status = v1beta2.ManifestStatus{} }, begin: true},
-		"its inputs were never applied":    {change: func(m *v1beta2.Manifest) { m.Status.InputsDigest = "earlier" }, begin: true},
-		"it is not ready":                  {change: func(m *v1beta2.Manifest) { m.Status.Settled = false }, unsettled: true},
-		"it is being deleted":              {change: func(m *v1beta2.Manifest) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, isRemoving: true},
-		"only others keep it from its end": {change: func(m *v1beta2.Manifest) { m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/a"} }},
+		"settled":                       {change: func(*v1beta2.Manifest) {}},
+		"settled, and another is named": {change: func(*v1beta2.Manifest) {}, named: []string{"other"}},
+		"settled and named":             {change: func(*v1beta2.Manifest) {}, named: []string{"keda"}, begin: true},
+		"its status was taken away":     {change: func(m *v1beta2.Manifest) { m.Status = v1beta2.ManifestStatus{} }, begin: true},
+		"its inputs were never applied": {change: func(m *v1beta2.Manifest) { m.Status.InputsDigest = "earlier" }, begin: true},
+		"it is not ready":               {change: func(m *v1beta2.Manifest) { m.Status.Settled = false }, unsettled: true},
+		"it is being deleted":           {change: func(m *v1beta2.Manifest) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, isRemoving: true},
+		"only others keep it from its end": {change: func(m *v1beta2.Manifest) {
+			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/a"}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{

@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 // operators are those of a client.Client for who runs the server.
@@ -25,7 +24,7 @@ func EnsureSearchAttributes(ctx context.Context, temporal operators, namespace s
 		return false, fmt.Errorf("list search attributes of namespace %s: %w", namespace, err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
-	for _, name := range workflows.SearchAttributes() {
+	for _, name := range kick.SearchAttributes() {
 		kind, exists := known.GetCustomAttributes()[name]
 		want := kick.TypeOf(name)
 		if exists && kind != want {

@@ -12,11 +12,11 @@
 // What they share:
 //
 //	entity.go      kicks, pace and retries of a Kyma or of one of its modules
-//	show.go        what people see: current details and search attributes
 //
 // What other packages of workflows share with them, and the pure decisions:
 //
 //	internal/logic    the version of the logic
+//	internal/attributes search attributes, upserted when they change
 //	internal/build    which build does the present workflow task
 //	internal/attempts activity options, by what an activity does; short steps are attempted within the workflow task first
 //	internal/ending   the one place that continues as new, the one that completes

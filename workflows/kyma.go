@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attributes"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
@@ -114,7 +115,7 @@ func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
 		r.state = *in.Carry
 		r.restore(in.Carry.Carry)
 	} else {
-		r.state.Published = startedWith(ctx)
+		r.state.Published = attributes.StartedWith(ctx)
 	}
 	r.resumeModules()
 	r.view.Of, r.view.Since = in.Ref.String(), workflow.Now(ctx)
@@ -228,4 +229,22 @@ func (r *kymaRun) sleepsFor() string {
 	default:
 		return "a change"
 	}
+}
+
+// doing shows what the run does now.
+func (r *kymaRun) doing(ctx workflow.Context, what string) {
+	r.view.Do(what, workflow.Now(ctx))
+	r.show(ctx)
+}
+
+// waitingFor shows what the run waits for.
+func (r *kymaRun) waitingFor(ctx workflow.Context, what string) {
+	r.doing(ctx, "waiting")
+	r.view.WaitingFor = what
+	r.show(ctx)
+}
+
+// show sets the current details, a short Markdown text for the UI.
+func (r *kymaRun) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, r.view.Markdown())
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -25,7 +26,7 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 		r.background = true // such as at the beginning of a maintenance window, which concerns many
 	}
 	r.note(pending.Seen)
-	r.doing(ctx, "reconciling: "+orElse(pending.Reason, "started"))
+	r.doing(ctx, "reconciling: "+cmp.Or(pending.Reason, "started"))
 	if owed := r.state.OwedDigest; owed != "" {
 		if r.state.OwedDigest = ""; r.background { // its turn may be far off
 			if err := r.aggregate(ctx, owed, pending.Gone); err != nil {

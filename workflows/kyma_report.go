@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attributes"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
@@ -109,7 +110,7 @@ func (r *kymaRun) publishReport(ctx workflow.Context) error {
 		}
 	}
 	slices.Sort(failing)
-	return r.publish(ctx, map[string]string{
+	return attributes.Publish(ctx, &r.state.Published, map[string]string{
 		kick.AttributeKymaName:      r.ref.Name,
 		kick.AttributeKymaState:     string(r.state.Last.State),
 		kick.AttributeKymaChannel:   r.state.Last.Channel,

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -23,7 +24,7 @@ func (m *moduleRun) reconcile(ctx workflow.Context) error {
 		m.installed = nil
 		return m.applied(ctx, started, *done)
 	}
-	m.does(ctx, "installing: "+orElse(pending.Reason, "started"))
+	m.does(ctx, "installing: "+cmp.Or(pending.Reason, "started"))
 
 	options := attempts.Writing
 	if m.background {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -64,7 +65,7 @@ func (m *moduleRun) remove(ctx workflow.Context) error {
 
 // followRemoval waits until another pass of the removal makes sense.
 func (m *moduleRun) followRemoval(ctx workflow.Context) error {
-	m.waits(ctx, orElse(m.state.Reported.Message, "the module to be removed"))
+	m.waits(ctx, cmp.Or(m.state.Reported.Message, "the module to be removed"))
 	var seen uninstall.RemoveResult
 	interrupted, err := m.await(ctx, "wait for the removal", &seen, func(ctx workflow.Context) workflow.Future {
 		return workflow.ExecuteActivity(ctx, m.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: m.ref, Reported: m.state.Reported})

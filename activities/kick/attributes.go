@@ -18,6 +18,11 @@ const (
 	AttributeFailingModules = "FailingModules"
 )
 
+// SearchAttributes lists the names of all search attributes.
+func SearchAttributes() []string {
+	return []string{AttributeKymaName, AttributeKymaState, AttributeKymaChannel, AttributeRemoteCluster, AttributeFailingModules}
+}
+
 // TypeOf is the type of a search attribute.
 func TypeOf(attribute string) enumspb.IndexedValueType {
 	if attribute == AttributeFailingModules {

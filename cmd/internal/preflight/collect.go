@@ -22,7 +22,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 const (
@@ -159,7 +158,7 @@ func (s Sources) askTemporal(ctx context.Context, controlPlaneAnswers bool) Temp
 	t.described = describeNamespace(ctx, server, s.Temporal)
 	known, err := server.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.Temporal})
 	t.AttributesErr = err
-	for _, name := range workflows.SearchAttributes() {
+	for _, name := range kick.SearchAttributes() {
 		kind, exists := known.GetCustomAttributes()[name]
 		switch {
 		case !exists:

@@ -109,8 +109,8 @@ e2e: ## Run end-to-end tests by their names, on a fleet that is brought up for t
 	@test/run ./test/e2e -run '$(or $(TEST),$(error TEST is missing: the name of a test or a regular expression, such as TEST=TestTheLife))' -v -count 1 -timeout 30m
 
 .PHONY: record-histories
-record-histories: ## Record the workflow histories that test/replay has none of; LOGIC=v9 names the version of the logic
-	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run 'TheLifeOfAKymaWithARemote|TakeOneRunEach|TakeNoRunMore|ComeThroughIstio|CertificatesAreRenewed|InStagesAndStops|IsPausedOverARestart' -v -count 1 -timeout 20m
+record-histories: ## Record the workflow histories that test/replay has none of; LOGIC=v2 names the version of the logic
+	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run 'TheLifeOfAKymaWithARemote|TakeOneRunEach|TakeNoRunMore|ComeThroughIstio|CertificatesAreRenewed|InStagesAndStops|IsPausedOverARestart|FlowsFromFast|KeepsItsPlace' -v -count 1 -timeout 20m
 
 .PHONY: record-requests
 record-requests: ## Record what is asked of a cluster in its life, which test/memfleet/conformance compares fake clusters by

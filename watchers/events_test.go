@@ -303,15 +303,15 @@ type deaf struct{}
 
 var errBusy = errors.New("resource exhausted")
 
-func (deaf) Kyma(context.Context, kick.Ref, kick.Kick) error       { return errBusy }
-func (deaf) Manifest(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
-func (deaf) Watcher(context.Context, kick.Ref, kick.Kick) error    { return errBusy }
-func (deaf) Rollout(context.Context, kick.Ref, kick.Kick) error    { return errBusy }
-func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
-func (deaf) SignalOpen(context.Context, string, kick.Kick) error   { return errBusy }
-func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error) { return "", errBusy }
-func (deaf) EnsureSweeps(context.Context) error                    { return errBusy }
-func (deaf) Unknown(context.Context) (bool, error)                 { return false, errBusy }
+func (deaf) Kyma(context.Context, kick.Ref, kick.Kick) error               { return errBusy }
+func (deaf) Manifest(context.Context, kick.Ref, kick.Ref, kick.Kick) error { return errBusy }
+func (deaf) Watcher(context.Context, kick.Ref, kick.Kick) error            { return errBusy }
+func (deaf) Rollout(context.Context, kick.Ref, kick.Kick) error            { return errBusy }
+func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error           { return errBusy }
+func (deaf) SignalOpen(context.Context, string, kick.Kick) error           { return errBusy }
+func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error)         { return "", errBusy }
+func (deaf) EnsureSweeps(context.Context) error                            { return errBusy }
+func (deaf) Unknown(context.Context) (bool, error)                         { return false, errBusy }
 
 // What could not be delivered, or not even worked out, is an error of the request, which the queue repeats.
 func TestNoKickIsDropped(t *testing.T) {
@@ -325,10 +325,6 @@ func TestNoKickIsDropped(t *testing.T) {
 		"a Kyma is gone":     func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Gone: true}); return err },
 		"a Manifest changed": func() error { _, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m)}); return err },
 		"a Manifest is gone": func() error { _, err := w.kickManifest(ctx, gone(m, "1")); return err },
-		"another's Manifest went": func() error {
-			_, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m), Gone: true})
-			return err
-		},
 		"an access Secret changed": func() error {
 			_, err := w.kickForSecret(ctx, secretRequest{Namespace: "kcp-system", KymaName: "demo"})
 			return err

@@ -24,5 +24,5 @@ func aboutKyma(req kymaRequest) []any {
 }
 
 func aboutManifest(req manifestRequest) []any {
-	return []any{logkey.Manifest, req.String(), logkey.WorkflowID, kick.ManifestWorkflowID(req.Ref)}
+	return []any{logkey.Manifest, req.String()}
 }

@@ -2,6 +2,7 @@ package watchers
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -34,7 +37,12 @@ type manifestRequest struct {
 	Kyma kick.Ref
 	// Version is the resource version of its removal.
 	Version string
+	// Listed is true when the Manifest was there before this process watched: nobody knows whether it is being worked on.
+	Listed bool
 }
+
+// planLag is how long a change of a Manifest waits for the plan behind it to reach the cache.
+const planLag = 300 * time.Millisecond
 
 type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 
@@ -51,7 +59,7 @@ func (w *watcher) addManifests(mgr manager.Manager) error {
 func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifestRequest] {
 	return handler.TypedFuncs[*v1beta2.Manifest, manifestRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q manifestQueue) {
-			q.Add(manifestRequest{Ref: kick.RefOf(e.Object)})
+			q.Add(manifestRequest{Ref: kick.RefOf(e.Object), Listed: e.IsInInitialList})
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
 			w.rollout.installed(e.ObjectOld, e.ObjectNew)
@@ -96,6 +104,11 @@ func (w *watcher) isPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
 	return w.reader.Get(ctx, owner.Key(), &kyma) == nil && kyma.UID == owner.UID && planned.Allows(&kyma, m)
 }
 
+// isAsPlanned is isPlanned for a Manifest that changed just now: the plan behind the change may reach the cache a moment later.
+func (w *watcher) isAsPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
+	return w.isPlanned(ctx, m) || objects.Sleep(ctx, planLag) == nil && w.isPlanned(ctx, m)
+}
+
 // isDecidedAnew tells whether a Manifest got another target or another owner.
 func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 	return !equality.Semantic.DeepEqual(before.Status.Target, after.Status.Target) ||
@@ -128,8 +141,8 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 	return w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kick.RefOf(&now), k) })
 }
 
-// kickManifest kicks the workflow of a Manifest that is not settled for its present inputs; of one that is
-// gone, the workflow of its Kyma, and its own in case it is still open.
+// kickManifest kicks the workflow of the Kyma of a Manifest that is gone, or that is not settled for its present inputs. The
+// workflow knows of what it wrote itself, so a change that is as planned kicks nobody.
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
 	k := kick.Kick{Kind: shared.KindOfInstallation(req.Name), Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
@@ -139,7 +152,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 				return reconcile.Result{}, err
 			}
 		}
-		return reconcile.Result{}, w.Kicks.SignalOpen(ctx, kick.ManifestWorkflowID(req.Ref), k)
+		return reconcile.Result{}, nil
 	}
 	var m v1beta2.Manifest
 	if err := w.reader.Get(ctx, req.Key(), &m); err != nil || m.UID != req.UID {
@@ -148,12 +161,17 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	if !w.Settings.Ours(m.Labels) {
 		return reconcile.Result{}, nil
 	}
-	k.ResourceVersion, k.Found = m.ResourceVersion, kick.AttributesOf(&m)
+	if uninstall.IsUnowned(&m) {
+		return reconcile.Result{}, w.Unowned.SettleUnowned(ctx, req.Ref)
+	}
+	k.ResourceVersion = m.ResourceVersion
 	switch {
 	case !m.DeletionTimestamp.IsZero():
-		k.Reason, k.Deleting = "Manifest is being deleted", true
+		k.Reason, k.Deleting, k.IfIdle = "Manifest is being deleted", true, true
+	case m.Status.InputsDigest != manifests.InputsDigest(&m) && !req.Listed && w.isAsPlanned(ctx, &m):
+		return reconcile.Result{}, nil
 	case m.Status.InputsDigest != manifests.InputsDigest(&m):
-		k.Reason, k.Urgent = "Manifest changed", m.Annotations[origin.AnnotationBackground] == ""
+		k.Reason, k.Urgent, k.IfIdle = "Manifest changed", m.Annotations[origin.AnnotationBackground] == "", req.Listed
 		k = k.SeenAt(kick.Earliest(origin.Since(&m), w.Now()))
 	case manifests.IsRefused(&m):
 		// Who owns it is none of its inputs.
@@ -162,12 +180,13 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		// Earlier releases kept the Manifest of a module that is not managed.
 		k.Reason = "Manifest is unmanaged"
 	case !m.Status.Settled:
-		k.Reason, k.Urgent = "Manifest is not settled", false
+		k.Reason, k.Urgent, k.IfIdle = "Manifest is not settled", false, true
 	default:
 		return reconcile.Result{}, nil
 	}
 	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
 	ctx, span := w.seen(origin.InTrace(ctx, &m), "Manifest", req.Ref, k)
 	defer span.End()
-	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, req.Ref, k) })
+	kyma := manifests.KymaRefOf(&m)
+	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kyma, req.Ref, k) })
 }

@@ -48,7 +48,7 @@ import (
 // Sender delivers kicks; *kick.Sender does.
 type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
-	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, kyma, manifest kick.Ref, k kick.Kick) error
 	Watcher(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Rollout(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
@@ -58,6 +58,11 @@ type Sender interface {
 // Inputs computes from the caches the digest that a reconcile records in a Kyma's status.
 type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
+}
+
+// Unowned settles Manifests that no Kyma's workflow works on; *uninstall.Activities does.
+type Unowned interface {
+	SettleUnowned(ctx context.Context, manifest kick.Ref) error
 }
 
 // Evicter drops cached access to the cluster of a Kyma; *clusters.Registry does.
@@ -72,6 +77,7 @@ type Options struct {
 	Kicks    Sender
 	Inputs   Inputs
 	Clusters Evicter
+	Unowned  Unowned
 	Sweeps   SweepStarter
 	// Policies tells when the maintenance policy changes; nil where there is none to watch.
 	Policies PolicySource
@@ -98,8 +104,8 @@ const DefaultRolloutAtOnce = 10
 
 // Add registers all watchers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, o Options) error {
-	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Sweeps == nil {
-		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
+	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Unowned == nil || o.Sweeps == nil {
+		return errors.New("watchers: Kicks, Inputs, Clusters, Unowned and Sweeps must be given")
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: installations.Reader(mgr.GetCache()), rollout: newRollout(o.RolloutAtOnce, o.Now)}

@@ -18,6 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -110,8 +112,11 @@ func (w *watcher) kickOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	if !due {
 		return nil
 	}
-	k := kick.Kick{Reason: "the shared module's installation changed", Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, Urgent: true, Found: kick.AttributesOf(m)}
-	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kick.RefOf(m), k) })
+	k := kick.Kick{Reason: "the shared module's installation changed", Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, Urgent: true}
+	if uninstall.IsUnowned(m) {
+		return nil
+	}
+	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, manifests.KymaRefOf(m), kick.RefOf(m), k) })
 }
 
 // kickRefused kicks the Kymas that have no Manifest for a module and a Warning that says why.

@@ -208,6 +208,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
 	}
+	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve, a.Activities.Manifests.Install, a.Activities.Status)
 	a.Activities.Advance, err = advance.New(advance.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache,
 		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Prometheus: p.Config.Prometheus, Events: p.Events,
@@ -253,7 +254,6 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	if a.Activities.Sync, err = syncing.New(syncOptions); err != nil {
 		return err
 	}
-	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve)
 	a.Activities.Status, err = status.New(status.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})
@@ -278,13 +278,13 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	}
 	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
 		Steps: manifests.Options{
-			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
+			ControlPlane: controlPlane, Clusters: a.Clusters, RemoteNamespace: p.Config.Settings.SyncNamespace,
 			Events: p.Events, Drift: drift, Refused: a.refused, Settings: p.Config.Settings, Fleet: installations.Reader(p.Cache), Known: a.known,
 			SignaturesRequired: p.Config.Signatures == signature.Require,
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
 		Install: install.Options{StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout},
-		Purge:   purge.Options{Manifests: a.Kicks, Purges: purges, PurgeRules: p.Config.PurgeRules, Budget: a.Budget},
+		Purge:   purge.Options{Purges: purges, PurgeRules: p.Config.PurgeRules, Budget: a.Budget},
 	})
 	if err != nil {
 		return err

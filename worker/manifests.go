@@ -43,6 +43,6 @@ func AssembleManifests(o ManifestOptions) (*ManifestActivities, error) {
 	a.Removals = removal.New(a.Steps, a.Applier)
 	a.Install = install.New(a.Steps, a.Applier, a.Removals, o.Install)
 	a.Uninstall = uninstall.New(a.Steps, a.Applier, a.Removals, a.Install)
-	a.Purge, err = purge.New(a.Steps, a.Applier, a.Removals, o.Purge)
+	a.Purge = purge.New(a.Steps, a.Applier, a.Removals, o.Purge)
 	return a, err
 }

@@ -47,13 +47,15 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		activities []string
 	}{
 		"lifecycle-manager-control-plane": {10, true, true, []string{
-			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge", "SyncRemote",
+			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "AdmitPurge", "SyncRemote",
+			"InstallModules",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
 			"SyncRemote", "CleanupRemote", "ReportKyma",
-			"ApplyManifest", "WaitManifest", "EnsureDefaultCR", "RemoveManifest", "WaitRemoval", "PurgeManifest",
+			"ApplyManifest", "EnsureDefaultCR", "RemoveManifest", "PurgeManifest",
 		}},
-		"lifecycle-manager-background": {0, false, true, []string{"LookInBackground"}},
+		"lifecycle-manager-follow":     {0, false, true, []string{"WaitManifest", "WaitRemoval"}},
+		"lifecycle-manager-background": {0, false, true, []string{"ReconcileInBackground"}},
 		"lifecycle-manager-sweep":      {8, true, false, []string{"WalkShard"}},
 	}
 	queues := (&Workers{}).queues(assembled)
@@ -123,7 +125,7 @@ func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	r := &registered{behaviors: map[string]workflow.VersioningBehavior{}}
 	RegisterWorkflows(r)
 	require.Equal(t, map[string]workflow.VersioningBehavior{
-		"KymaWorkflow": workflow.VersioningBehaviorAutoUpgrade, "ManifestWorkflow": workflow.VersioningBehaviorAutoUpgrade,
+		"KymaWorkflow":  workflow.VersioningBehaviorAutoUpgrade,
 		"SweepWorkflow": workflow.VersioningBehaviorAutoUpgrade, "WatcherWorkflow": workflow.VersioningBehaviorAutoUpgrade,
 		"CertificatesWorkflow": workflow.VersioningBehaviorAutoUpgrade, "RolloutWorkflow": workflow.VersioningBehaviorAutoUpgrade,
 	}, r.behaviors)
@@ -159,9 +161,10 @@ func (n *namespace) client() client.Client {
 func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
 	const keyword = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	all := map[string]enumspb.IndexedValueType{
-		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "ModuleName": keyword, "ModuleVersion": keyword, "ModuleState": keyword, "RemoteCluster": keyword,
+		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "RemoteCluster": keyword,
+		"FailingModules": enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 	}
-	require.Less(t, len(all), 10, "SQL visibility has ten of a namespace")
+	require.Less(t, len(all), 10, "SQL visibility has ten of a namespace, and three lists")
 
 	refused := func(n *namespace) error {
 		_, err := EnsureSearchAttributes(t.Context(), n.client(), "ns")
@@ -181,7 +184,7 @@ func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
 	partly := &namespace{known: map[string]enumspb.IndexedValueType{"KymaName": keyword, "Theirs": enumspb.INDEXED_VALUE_TYPE_INT}}
 	ensure(partly)
 	require.Len(t, partly.added, 1)
-	require.Len(t, partly.added[0], 6)
+	require.Len(t, partly.added[0], 4)
 	require.NotContains(t, partly.added[0], "KymaName")
 
 	whole := &namespace{known: all}

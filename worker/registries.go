@@ -10,6 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -25,7 +27,7 @@ const (
 type Registries struct {
 	// Store asks the registries.
 	Store interface {
-		Watch(ctx context.Context, wake func(ctx context.Context, workflows []string))
+		Watch(ctx context.Context, wake func(ctx context.Context, waiters []artifacts.Waiter))
 	}
 	// Kicks wakes the open run of a workflow.
 	Kicks interface {
@@ -46,28 +48,32 @@ func (r *Registries) Start(ctx context.Context) error {
 // NeedLeaderElection is false: every process fetches for itself.
 func (r *Registries) NeedLeaderElection() bool { return false }
 
-// waiting are the workflows that waited for a registry in a process before this one, which may have ended since. They try
+// waiting returns the Manifests that waited for a registry in a process before this one, which may have ended since. They try
 // once; if that fails, this process asks the registry for them.
-func (r *Registries) waiting(ctx context.Context) []string {
+func (r *Registries) waiting(ctx context.Context) []artifacts.Waiter {
 	var all v1beta2.ManifestList
 	if err := r.Manifests.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		r.Log.Error(err, "Manifests that wait for a registry cannot be listed: their workflows retry by themselves")
 		return nil
 	}
-	var ids []string
+	var waiting []artifacts.Waiter
 	for i := range all.Items {
-		if last := all.Items[i].Status.LastOperation; last != nil && artifacts.MayPass(last.Reason) {
-			ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&all.Items[i])))
+		m := &all.Items[i]
+		if last := m.Status.LastOperation; last != nil && artifacts.MayPass(last.Reason) {
+			waiting = append(waiting, artifacts.Waiter{Workflow: kick.KymaWorkflowID(manifests.KymaRefOf(m)), Manifest: kick.RefOf(m)})
 		}
 	}
-	return ids
+	return waiting
 }
 
-// wake kicks workflows, each a moment after the one before.
-func (r *Registries) wake(ctx context.Context, workflows []string) {
+// wake kicks for waiters, for each a moment after the one before.
+func (r *Registries) wake(ctx context.Context, waiters []artifacts.Waiter) {
 	began := time.Now()
-	for i, id := range workflows {
-		k := kick.Kick{Reason: reasonRegistry}
+	for i, waiter := range waiters {
+		id, k := waiter.Workflow, kick.Kick{Reason: reasonRegistry}
+		if m := waiter.Manifest; m.UID != "" {
+			k.Kind, k.Work, k.Namespace, k.Name, k.UID = shared.KindOfInstallation(m.Name), true, m.Namespace, m.Name, m.UID
+		}
 		if i > 0 {
 			at := began.Add(time.Duration(i) * wakeApart).UTC().Truncate(time.Millisecond)
 			k.NotBefore = &at

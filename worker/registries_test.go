@@ -18,9 +18,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-type watched []string
+type watched []artifacts.Waiter
 
-func (w watched) Watch(ctx context.Context, wake func(context.Context, []string)) { wake(ctx, w) }
+func (w watched) Watch(ctx context.Context, wake func(context.Context, []artifacts.Waiter)) {
+	wake(ctx, w)
+}
 
 type kicked []string
 
@@ -28,6 +30,9 @@ func (k *kicked) SignalOpen(_ context.Context, id string, sent kick.Kick) error 
 	at := ""
 	if sent.NotBefore != nil {
 		at = " later"
+	}
+	if sent.Work {
+		id += " for " + sent.Name
 	}
 	*k = append(*k, id+at)
 	return nil
@@ -41,16 +46,19 @@ func TestWhoeverWaitsForARegistryIsWokenAlsoAfterARestart(t *testing.T) {
 		"missing": artifacts.ReasonLayerNotFound, "down": artifacts.ReasonRegistryUnavailable, "failed": readiness.ReasonApplyFailed, "invalid": artifacts.ReasonInvalidReference,
 	} {
 		all = append(all, &v1beta2.Manifest{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: "u"},
-			Status:     v1beta2.ManifestStatus{LastOperation: &v1beta2.LastOperation{Reason: reason}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "n", Name: name, UID: "u",
+				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "k", UID: "u", Controller: new(true)}},
+			},
+			Status: v1beta2.ManifestStatus{LastOperation: &v1beta2.LastOperation{Reason: reason}},
 		})
 	}
 	all = append(all, &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "new", UID: "u"}})
 	var woken kicked
 	r := &Registries{
-		Store: watched{"kyma/n/k/u"}, Kicks: &woken, Log: logr.Discard(),
+		Store: watched{{Workflow: "kyma/n/k/u"}}, Kicks: &woken, Log: logr.Discard(),
 		Manifests: fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).Build(),
 	}
 	require.NoError(t, r.Start(t.Context()))
-	require.Equal(t, "manifest/n/down/u, manifest/n/missing/u later, kyma/n/k/u", strings.Join(woken, ", "))
+	require.Equal(t, "kyma/n/k/u for down, kyma/n/k/u for missing later, kyma/n/k/u", strings.Join(woken, ", "))
 }

@@ -7,7 +7,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 
-	"github.com/kyma-project/lifecycle-manager/workflows"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // operators are those of a client.Client for who runs the server.
@@ -24,13 +24,14 @@ func EnsureSearchAttributes(ctx context.Context, temporal operators, namespace s
 		return false, fmt.Errorf("list search attributes of namespace %s: %w", namespace, err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
-	for _, name := range workflows.SearchAttributes() {
+	for _, name := range kick.SearchAttributes() {
 		kind, exists := known.GetCustomAttributes()[name]
-		if exists && kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			return false, fmt.Errorf("search attribute %s of namespace %s has type %s, want Keyword", name, namespace, kind)
+		want := kick.TypeOf(name)
+		if exists && kind != want {
+			return false, fmt.Errorf("search attribute %s of namespace %s has type %s, want %s", name, namespace, kind, want)
 		}
 		if !exists {
-			missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+			missing[name] = want
 		}
 	}
 	if len(missing) == 0 {

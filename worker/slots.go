@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// patience is how long a reconcile in the background counts for its slot. One at a cluster that answers takes less, also where
-// the processors are busy.
+// patience is how long a reconcile in the background, or a wait, counts for its slot. A reconcile at a cluster that answers takes
+// less, also where the processors are busy.
 const patience = time.Second
 
 // promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a reconcile of a

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -42,19 +43,19 @@ type step struct{ reason, unreachable string }
 func steps() map[string]step {
 	const ofKyma, ofManifest = "sync_context_retrieval", "manifest_client_init"
 	return map[string]step{
-		"SyncRemote":       {"module_catalog_sync", ofKyma},
-		"LookInBackground": {"module_catalog_sync", ofKyma},
-		"ResolveKyma":      {"manifest_reconciliation", ofKyma},
-		"ReportKyma":       {"status_sync_to_remote", ofKyma},
-		"DeleteManifests":  {"manifest_crs_cleanup", ofKyma},
-		"CleanupRemote":    {"remote_kyma_deletion", ofKyma},
-		"ReleaseKyma":      {"kyma_deletion", ofKyma},
-		"ApplyManifest":    {"manifest_sync_resources", ofManifest},
-		"EnsureDefaultCR":  {"manifest_sync_resources", ofManifest},
-		"WaitManifest":     {"manifest_sync_resources_enqueue_required", ofManifest},
-		"RemoveManifest":   {"manifest_pre_delete", ofManifest},
-		"PurgeManifest":    {"manifest_pre_delete", ofManifest},
-		"WaitRemoval":      {"manifest_pre_delete_enqueue_required", ofManifest},
+		"SyncRemote":            {"module_catalog_sync", ofKyma},
+		"ReconcileInBackground": {"module_catalog_sync", ofKyma},
+		"ResolveKyma":           {"manifest_reconciliation", ofKyma},
+		"ReportKyma":            {"status_sync_to_remote", ofKyma},
+		"DeleteManifests":       {"manifest_crs_cleanup", ofKyma},
+		"CleanupRemote":         {"remote_kyma_deletion", ofKyma},
+		"ReleaseKyma":           {"kyma_deletion", ofKyma},
+		"ApplyManifest":         {"manifest_sync_resources", ofManifest},
+		"EnsureDefaultCR":       {"manifest_sync_resources", ofManifest},
+		"WaitManifest":          {"manifest_sync_resources_enqueue_required", ofManifest},
+		"RemoveManifest":        {"manifest_pre_delete", ofManifest},
+		"PurgeManifest":         {"manifest_pre_delete", ofManifest},
+		"WaitRemoval":           {"manifest_pre_delete_enqueue_required", ofManifest},
 	}
 }
 
@@ -95,6 +96,7 @@ const (
 
 // done counts the end of an activity.
 func (w *Work) done(name string, args []any, result any, err error, took time.Duration) {
+	w.doneTogether(args, result, took)
 	w.measureApplied(args, result, err)
 	step, known := steps()[name]
 	if !known {
@@ -113,6 +115,30 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 		w.metrics.Installs.Observe(took.Seconds())
 	}
 	w.measure(args, err, took)
+}
+
+// doneTogether counts the modules that an activity installed beside others like those of ApplyManifest.
+func (w *Work) doneTogether(args []any, result any, took time.Duration) {
+	var all []install.Installed
+	var since time.Time
+	switch r := result.(type) {
+	case []install.Installed:
+		if in, is := args[0].(install.ModulesInput); is {
+			all, since = r, in.Since
+		}
+	case background.Result:
+		if in, is := args[0].(background.Input); is {
+			all, since = r.Installed, in.Since
+			if since.IsZero() {
+				since = time.Now().Add(-took) // Nobody saw the change before this activity found it.
+			}
+		}
+	}
+	for _, one := range all {
+		if !one.Later {
+			w.done("ApplyManifest", []any{install.ApplyInput{Ref: one.Ref, Since: since}}, one.Result, nil, took)
+		}
+	}
 }
 
 // wrote counts a write of an activity after which upstream's reconcilers would take the object up again.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -56,7 +57,7 @@ func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
 	run(t, work, "WaitManifest", 1, fault.New(fault.Pending, "Waiting", "not yet"))
 	run(t, work, "ApplyManifest", install.ApplyInput{Ref: manifest}, nil)
 	run(t, work, "ReleaseKyma", 1, nil)
-	run(t, work, "SendPurge", 1, errors.New("not one of theirs"))
+	run(t, work, "AdmitPurge", 1, errors.New("not one of theirs"))
 	require.NoError(t, testutil.CollectAndCompare(work.metrics.Requeues, strings.NewReader(`
 # HELP lifecycle_mgr_requeue_reason_total Steps that are taken again, by what they do: intended where something is waited for or done, unexpected where something failed.
 # TYPE lifecycle_mgr_requeue_reason_total counter
@@ -148,6 +149,16 @@ func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
 
 func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
 	work, registry := newWork(t, false)
+	measured := func() (sum float64, count uint64) {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			if family.GetName() == "lifecycle_mgr_kick_to_applied_seconds" {
+				return family.GetMetric()[0].GetHistogram().GetSampleSum(), family.GetMetric()[0].GetHistogram().GetSampleCount()
+			}
+		}
+		return 0, 0
+	}
 	in := install.ApplyInput{Ref: kick.Ref{Name: "a-keda-1"}, Since: time.Now().Add(-time.Minute)}
 	apply := func(outcome manifests.Outcome, in install.ApplyInput, err error) float64 {
 		suite := testsuite.WorkflowTestSuite{}
@@ -157,17 +168,19 @@ func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
 			return install.ApplyResult{Outcome: outcome}, err
 		}, activity.RegisterOptions{Name: "ApplyManifest"})
 		_, _ = env.ExecuteActivity("ApplyManifest", in)
-		families, err := registry.Gather()
-		require.NoError(t, err)
-		for _, family := range families {
-			if family.GetName() == "lifecycle_mgr_kick_to_applied_seconds" {
-				return family.GetMetric()[0].GetHistogram().GetSampleSum()
-			}
-		}
-		return 0
+		sum, _ := measured()
+		return sum
 	}
 	require.Zero(t, apply(manifests.OutcomeIncomplete, in, nil))
 	require.Zero(t, apply(manifests.OutcomeApplied, in, errors.New("no connection")))
 	require.Zero(t, apply(manifests.OutcomeApplied, install.ApplyInput{Ref: in.Ref}, nil), "nobody says since when")
 	require.InDelta(t, 60, apply(manifests.OutcomeApplied, in, nil), 30)
+
+	found := []install.Installed{
+		{Ref: in.Ref, Result: install.ApplyResult{Outcome: manifests.OutcomeApplied}}, {Ref: kick.Ref{Name: "b"}, Later: true},
+	}
+	work.done("ReconcileInBackground", []any{background.Input{}}, background.Result{Installed: found}, nil, time.Minute)
+	sum, count := measured()
+	require.InDelta(t, 120, sum, 30, "a change that nobody saw counts from the activity that found it")
+	require.EqualValues(t, 2, count)
 }

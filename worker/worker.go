@@ -96,6 +96,9 @@ func New(temporal client.Client, o Options) *Workers {
 	return w
 }
 
+// followSlots is how many modules one process watches at once, at some kilobytes each.
+const followSlots = 2000
+
 // taskQueue is what one worker does.
 type taskQueue struct {
 	name       string
@@ -109,7 +112,8 @@ func (w *Workers) queues(o Options) []taskQueue {
 	// The workflows' worker also has what workflows attempt as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
+		a.Manifests.Install.InstallModules,
 	}}
 	if a.Advance != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Advance.AdvanceRollout)
@@ -126,15 +130,22 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
 		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
-		a.Manifests.Install.ApplyManifest, a.Manifests.Install.WaitManifest, a.Manifests.Install.EnsureDefaultCR,
-		a.Manifests.Uninstall.RemoveManifest, a.Manifests.Uninstall.WaitRemoval, a.Manifests.Purge.PurgeManifest,
+		a.Manifests.Install.ApplyManifest, a.Manifests.Install.EnsureDefaultCR, a.Manifests.Uninstall.RemoveManifest, a.Manifests.Purge.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true
 	remote.options.Interceptors = o.interceptors()
 
+	// There may be one such wait for each module of the fleet at the same time. Mostly it does nothing.
+	follow := taskQueue{name: kick.FollowQueue, options: w.queue(o, 0), activities: []any{
+		a.Manifests.Install.WaitManifest, a.Manifests.Uninstall.WaitRemoval,
+	}}
+	follow.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Remote, followSlots))
+	follow.options.DisableWorkflowWorker = true
+	follow.options.Interceptors = o.interceptors()
+
 	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
 	// for what somebody waits for, and for what follows from these reconciles.
-	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.LookInBackground}}
+	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.ReconcileInBackground}}
 	inBackground.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
 	inBackground.options.DisableWorkflowWorker = true
 	inBackground.options.Interceptors = o.interceptors()
@@ -142,7 +153,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	// The sweeps' own workflow tasks, a few for each shard and pass, must not delay those of others. A walk
 	// heartbeats where it stands by itself.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
-	return []taskQueue{controlPlane, remote, inBackground, sweeps}
+	return []taskQueue{controlPlane, remote, follow, inBackground, sweeps}
 }
 
 // deployment is what the workers say of their version.
@@ -183,7 +194,6 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
 		kick.KymaWorkflow:         workflows.KymaWorkflow,
-		kick.ManifestWorkflow:     workflows.ManifestWorkflow,
 		kick.SweepWorkflow:        workflows.SweepWorkflow,
 		kick.WatcherWorkflow:      watcherflow.WatcherWorkflow,
 		kick.CertificatesWorkflow: authority.CertificatesWorkflow,

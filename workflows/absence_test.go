@@ -88,7 +88,7 @@ func manifestThroughAbsence(t *testing.T, gone error) int {
 	w.apply = func(context.Context, int) (install.ApplyResult, error) { return install.ApplyResult{}, gone }
 	env := environment(t, w)
 	count := countEvents(env)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	return count.events(0) + eventsOfStart
 }

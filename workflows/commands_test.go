@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -23,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -43,8 +45,9 @@ type commands struct {
 	// upserts counts requests to change search attributes; each may change several. upserted are those of the last.
 	upserts  int
 	upserted temporal.SearchAttributes
-	// markers are the version markers, and others what no workflow of ours asks for.
-	markers, others []string
+	// sideEffects are recorded values, and others what no workflow of ours asks for.
+	sideEffects int
+	others      []string
 	// first is the first thing of all.
 	first string
 }
@@ -132,10 +135,10 @@ func (r *recordedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, att
 	return r.Next.UpsertTypedSearchAttributes(ctx, attributes...)
 }
 
-func (r *recordedOutbound) GetVersion(ctx workflow.Context, changeID string, minSupported, maxSupported workflow.Version) workflow.Version {
-	r.commands.note("marker " + changeID)
-	r.commands.markers = append(r.commands.markers, changeID)
-	return r.Next.GetVersion(ctx, changeID, minSupported, maxSupported)
+func (r *recordedOutbound) SideEffect(ctx workflow.Context, f func(ctx workflow.Context) any) converter.EncodedValue {
+	r.commands.note("side effect")
+	r.commands.sideEffects++
+	return r.Next.SideEffect(ctx, f)
 }
 
 func (r *recordedOutbound) SignalExternalWorkflow(ctx workflow.Context, workflowID, runID, signalName string, arg any) workflow.Future {
@@ -180,14 +183,13 @@ func everyStep(t *testing.T, late bool) []*commands {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 
-	// One that is forced, though its Manifest's workflow does not help.
+	// One that is forced.
 	deleted := newBlockedWorld(t)
 	ran(recorded(deleted.env))
 	deleted.purge = func(int, purge.Input) (purge.Result, error) {
 		deleted.blocked = false
 		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
 	}
-	deleted.send = func(int, purge.SendInput) error { return nil }
 	deleted.run(t)
 
 	// A Manifest: installed with a default custom resource, removed, purged.
@@ -200,13 +202,14 @@ func everyStep(t *testing.T, late bool) []*commands {
 	}
 	env = environment(t, w)
 	ran(recorded(env))
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 
-	env = environment(t, waitingRemoval())
+	w = waitingRemoval()
+	env = environment(t, w)
 	ran(recorded(env))
-	purgeAt(env, time.Hour)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	purgeAt(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 
 	w = quietWorld()
@@ -218,7 +221,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 	}
 	env = environment(t, w)
 	ran(recorded(env))
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 
 	sweeping(t, shard32, everyTenMinutes, func(env *testsuite.TestWorkflowEnvironment) { ran(recorded(env)) })
@@ -238,13 +241,13 @@ func activitiesOf(all []*commands) map[string][]workflow.ActivityOptions {
 // Where each activity runs: what talks to remote clusters and registries never takes a slot of the control plane's,
 // and the other way round. A report goes where its copy is written.
 func TestEveryActivityHasItsQueue(t *testing.T) {
-	const controlPlane, remote, sweeps = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-sweep"
+	const controlPlane, remote, follow, sweeps = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-follow", "lifecycle-manager-sweep"
 	want := map[string][]string{
 		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
-		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "SendPurge": {controlPlane},
+		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "AdmitPurge": {controlPlane},
 		"ReportManifest": {controlPlane},
-		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "LookInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
-		"RemoveManifest": {remote}, "WaitRemoval": {remote}, "PurgeManifest": {remote},
+		"ApplyManifest":  {remote}, "WaitManifest": {follow}, "ReconcileInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
+		"RemoveManifest": {remote}, "WaitRemoval": {follow}, "PurgeManifest": {remote},
 		"WalkShard": {sweeps},
 	}
 	got := map[string][]string{}
@@ -308,12 +311,12 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 }
 
 // A wait writes no history while it is retried, and a kick does not wait for it.
-func TestAWaitHoldsNoSlotForLong(t *testing.T) {
+func TestAWaitIsBoundedAndRetriedUntilItsDeadline(t *testing.T) {
 	steps := activitiesOf(everyStep(t, true))
 	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
 		require.NotEmpty(t, steps[name])
 		for _, o := range steps[name] {
-			require.LessOrEqual(t, o.StartToCloseTimeout, 10*time.Second, name)
+			require.LessOrEqual(t, o.StartToCloseTimeout, 30*time.Second, "%s: so late is a dead worker noticed", name)
 			require.LessOrEqual(t, o.ScheduleToCloseTimeout, time.Hour, "%s has a deadline", name)
 			require.Positive(t, o.ScheduleToCloseTimeout, name)
 			require.False(t, o.WaitForCancellation, name)
@@ -355,10 +358,10 @@ func TestWorkflowsSignalNobody(t *testing.T) {
 	}
 }
 
-func TestEveryRunReadsTheOneMarkerFirst(t *testing.T) {
+func TestEveryRunRecordsTheVersionOfItsLogicFirst(t *testing.T) {
 	for _, c := range everyStep(t, false) {
-		require.Equal(t, []string{"logic"}, c.markers)
-		require.Equal(t, "marker logic", c.first)
+		require.Equal(t, 1, c.sideEffects)
+		require.Equal(t, "side effect", c.first)
 	}
 }
 
@@ -372,7 +375,7 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 30*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
-	require.Equal(t, 21, w.counts["report"])
+	require.Equal(t, 21, w.count("report"))
 	require.Equal(t, 1, c.upserts)
 
 	// They stay with the workflow from run to run.
@@ -383,27 +386,58 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	endKyma(env, second, 2*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, next)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, second.counts["report"])
+	require.Equal(t, 1, second.count("report"))
 	require.Zero(t, c.upserts)
 }
 
 func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
-	state := temporal.NewSearchAttributeKeyKeyword("ModuleState")
-	env := environment(t, quietWorld())
-	c := recorded(env)
-	require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
-		temporal.NewSearchAttributeKeyKeyword("KymaName").ValueSet("demo"), temporal.NewSearchAttributeKeyKeyword("ModuleName").ValueSet("sample"),
-		temporal.NewSearchAttributeKeyKeyword("ModuleVersion").ValueSet("1.0.0"), state.ValueSet("Processing"))))
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
-	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, c.upserts)
+	state := temporal.NewSearchAttributeKeyKeyword("KymaState")
+	start := func(attributes ...temporal.SearchAttributeUpdate) *commands {
+		w := quietWorld()
+		env := environment(t, w)
+		c := recorded(env)
+		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(attributes...)))
+		endKyma(env, w, time.Hour)
+		env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+		require.NoError(t, env.GetWorkflowError())
+		require.Equal(t, 1, c.upserts)
+		return c
+	}
+	keyword := func(name, value string) temporal.SearchAttributeUpdate {
+		return temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value)
+	}
+	c := start(keyword("KymaName", "demo"), keyword("KymaChannel", "regular"), keyword("RemoteCluster", "cluster-uid"), keyword("KymaState", "Processing"))
 	require.Equal(t, temporal.NewSearchAttributes(state.ValueSet("Ready")), c.upserted)
+	require.Equal(t, 4, start().upserted.Size(), "a server that does not know them starts the workflow without")
+}
 
-	env = environment(t, quietWorld())
-	c = recorded(env)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
-	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 2, c.upserts, "a server that does not know them starts it without: once as it is applied, once as it is ready")
+func TestFailingModulesAreFoundBySearches(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	list := temporal.NewSearchAttributeKeyKeywordList("FailingModules")
+	var searched []temporal.SearchAttributes
+	failing := [][]string{{"b", "a"}, {"a", "b"}, {"b"}, {}}
+	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
+		searched = append(searched, c.upserted)
+		res, err := reported(shared.StateError)
+		res.Modules = []status.Module{{Name: "fine", State: shared.StateReady}}
+		for _, name := range failing[n-1] {
+			res.Modules = append(res.Modules, status.Module{Name: name, State: shared.StateError})
+		}
+		return res, err
+	}
+	for i := range failing[1:] {
+		kickAt(env, time.Duration(i+1)*time.Hour, kick.Kick{Reason: "Manifest is Error", Kind: "Manifest", Name: "m"})
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	found, _ := searched[1].GetKeywordList(list)
+	require.Equal(t, []string{"a", "b"}, found)
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueSet([]string{"b"})), searched[3], "nothing else has changed")
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueUnset()), c.upserted)
+	require.Equal(t, 3, c.upserts, "the same modules in another order are no change")
 }
 
 // A kick costs the signal and its task; a timer that each of them starts anew would double that.
@@ -417,7 +451,7 @@ func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
 		kickAt(env, time.Hour+time.Duration(i)*time.Second, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", NotBefore: &later})
 	}
 	env.RegisterDelayedCallback(func() { require.LessOrEqual(t, timers, 2) }, 9*time.Hour)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["sync"]) }, 11*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("sync")) }, 11*time.Hour)
 	endKyma(env, w, 12*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -450,15 +484,15 @@ func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
 		"a back-off": func(time.Time) (*world, func() bool) {
 			w := quietWorld()
 			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
-			return w, func() bool { return w.counts["sync"] == 2 }
+			return w, func() bool { return w.count("sync") == 2 }
 		},
 		"a maintenance window": func(start time.Time) (*world, func() bool) {
 			w := waitingWorld(start.Add(time.Minute))
-			return w, func() bool { return w.counts["resolve"] == 2 }
+			return w, func() bool { return w.count("resolve") == 2 }
 		},
 		"a removal": func(time.Time) (*world, func() bool) {
 			w := deletingWorld(1 << 30)
-			return w, func() bool { return w.counts["delete"] == 2 }
+			return w, func() bool { return w.count("delete") == 2 }
 		},
 	}
 	for name, wait := range waits {

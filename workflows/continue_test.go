@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -32,8 +33,9 @@ func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
 	require.Equal(t, 1, next.Carry.Pending.Count, "it acts in the next run")
 }
 
-// From about a thousand events on, an idle moment is used. A run that has something to do does that first.
-func TestALongHistoryIsLeftAtAnIdleMoment(t *testing.T) {
+// From about a thousand events on, a run that wakes continues as new before it acts. After it has acted, its local activities would
+// be executed again if a signal came in meanwhile.
+func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
 	for length, continues := range map[int]bool{900: false, 1100: true} {
 		t.Run(fmt.Sprintf("%d events", length), func(t *testing.T) {
 			w := quietWorld()
@@ -44,15 +46,30 @@ func TestALongHistoryIsLeftAtAnIdleMoment(t *testing.T) {
 			}, time.Hour)
 			endKyma(env, w, 2*time.Hour)
 			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
-			require.GreaterOrEqual(t, w.counts["sync"], 2, "what is due comes first")
 			if !continues {
 				require.NoError(t, env.GetWorkflowError())
+				require.Greater(t, w.count("sync"), 1)
 				return
 			}
-			require.Zero(t, continued(t, env.GetWorkflowError()).Carry.Pending.Count)
-			require.Equal(t, 2, w.counts["sync"])
+			require.Equal(t, 1, continued(t, env.GetWorkflowError()).Carry.Pending.Count, "the kick travels")
+			require.Equal(t, 1, w.count("sync"))
 		})
 	}
+}
+
+func TestARunContinuesAsNewInATaskInWhichNoLocalActivityRan(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	var timers []time.Duration
+	env.SetOnTimerScheduledListener(func(_ string, wait time.Duration) { timers = append(timers, wait) })
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		env.SetContinueAsNewSuggested(true)
+		return reported(shared.StateReady)
+	}
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.Equal(t, wholeReconcile, w.calls)
+	require.Equal(t, []time.Duration{time.Millisecond}, timers)
 }
 
 // An update that waits for its reconcile gets it from the run that took it: the next one knows nothing of it.
@@ -69,23 +86,18 @@ func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
 	continued(t, env.GetWorkflowError())
 	require.NoError(t, answer.err)
 	require.True(t, answer.result.Completed)
-	require.Equal(t, 2, w.counts["sync"])
+	require.Equal(t, 2, w.count("sync"))
 }
 
-// ofEarlierBuild makes the workflows of an environment ones that another build began.
-func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) (kyma, manifest string) {
-	kyma, manifest = "Kyma of an earlier build", "Manifest of an earlier build"
+// ofEarlierBuild makes the workflow of a Kyma one that another build began.
+func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) string {
+	const kyma = "Kyma of an earlier build"
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in KymaInput) error {
 		r := newKymaRun(ctx, in)
 		r.build = "earlier"
 		return r.run(ctx)
 	}, workflow.RegisterOptions{Name: kyma})
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in ManifestInput) error {
-		r := newManifestRun(ctx, in)
-		r.build = "earlier"
-		return r.run(ctx)
-	}, workflow.RegisterOptions{Name: manifest})
-	return kyma, manifest
+	return kyma
 }
 
 // A sleeping run keeps the logic that it began with, so it is left before anything is done by it. Nobody is woken for
@@ -93,7 +105,7 @@ func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) (kyma, manifest stri
 func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	name, _ := ofEarlierBuild(env)
+	name := ofEarlierBuild(env)
 	env.RegisterDelayedCallback(func() { require.Equal(t, "waiting", viewOf(t, env).Doing) }, 100*time.Hour)
 	kickAt(env, 101*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
 	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
@@ -102,27 +114,32 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	require.Equal(t, 1, next.Carry.Pending.Count, "the kick travels")
 }
 
-func TestAManifestThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
+func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	w := quietWorld()
 	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
-		if w.counts["apply"] > 1 {
-			return readiness.Observed{State: shared.StateReady}, nil
-		}
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
+	w.resolve = func(n int) (resolve.Result, error) {
+		res, err := resolved()
+		if n == 1 {
+			res.Begin = []kick.Ref{manifestRef}
+		}
+		return res, err
+	}
 	env := environment(t, w)
-	_, name := ofEarlierBuild(env)
-	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
-	env.ExecuteWorkflow(name, ManifestInput{Ref: manifestRef})
-	var again *workflow.ContinueAsNewError
-	require.ErrorAs(t, env.GetWorkflowError(), &again)
-	require.Equal(t, 1, w.counts["apply"])
+	name := ofEarlierBuild(env)
+	kickAt(env, time.Hour, forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
+	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Zero(t, w.count("apply"), "the first step, too, is one of the next run")
+	require.Len(t, next.Carry.Modules, 1)
+	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
 }
 
 func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	name, _ := ofEarlierBuild(env)
+	name := ofEarlierBuild(env)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer) }, time.Hour)
 	env.RegisterDelayedCallback(func() {
@@ -132,13 +149,13 @@ func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
 	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
 	continued(t, env.GetWorkflowError())
-	require.Equal(t, 2, w.counts["sync"])
+	require.Equal(t, 2, w.count("sync"))
 }
 
 func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) {
 	env := bareEnvironment()
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in SweepInput) error {
-		s := &sweepRun{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: "earlier"}
+		s := &sweepRun{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: "earlier"}
 		return s.run(ctx)
 	}, workflow.RegisterOptions{Name: "Sweep of an earlier build"})
 	// Without an activity: a walk would fail.
@@ -196,9 +213,9 @@ func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 	}
 	env.RegisterDelayedCallback(func() {
 		require.Contains(t, detailsOf(t, env), "| sample | 1.0.0 | Processing |")
-		require.Contains(t, detailsOf(t, env), " for the module to become ready.")
+		require.Contains(t, detailsOf(t, env), "| waits for the module to become ready since ")
 	}, 15*time.Second)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 }
 
@@ -214,5 +231,4 @@ func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
 	require.Greater(t, next.Carry.Attempt, 2)
 	require.NotZero(t, next.Carry.RetryAt)
 	require.NotZero(t, next.Carry.Pace.Until)
-	require.Equal(t, 1, next.Carry.Format)
 }

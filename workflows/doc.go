@@ -1,22 +1,22 @@
-// Package workflows holds the durable workflows of Kymas, Manifests and the sweep. Packages below it hold the others. Workers
-// register them; whoever kicks starts them (package kick).
+// Package workflows holds the durable workflows of Kymas and of the sweep. Packages below it hold the others. Workers register
+// them; whoever kicks starts them (package kick).
 //
 //	kyma.go        KymaWorkflow: one per Kyma, open as long as the Kyma exists
-//	               kyma_versions.go has the versions of objects that kicks named;
-//	               kyma_next.go decides; kyma_reconcile.go, kyma_report.go, kyma_removal.go and kyma_purge.go do
-//	manifest.go    ManifestWorkflow: one per active Manifest, closed when the Manifest has settled
-//	               manifest_next.go decides; manifest_reconcile.go, _follow.go, _removal.go and _purge.go do
+//	               kyma_next.go decides; kyma_reconcile.go, kyma_background.go, kyma_report.go, kyma_removal.go and kyma_purge.go
+//	               do; kyma_update.go answers callers; kyma_versions.go has the versions of objects that kicks named
+//	modules.go     the Kyma's modules that have work: each has a coroutine of the workflow
+//	module.go      the work on one Manifest until it has settled
+//	               module_next.go decides; module_reconcile.go, _follow.go, _removal.go and _purge.go do
 //	sweep.go       SweepWorkflow: walks a shard of the fleet and kicks what differs
 //
 // What they share:
 //
-//	entity.go      identity, mailbox, pace and the reconcile update of one run
-//	background.go  reconciles that nobody waits for yield to others
-//	show.go        what people see: current details and search attributes
+//	entity.go      kicks, pace and retries of a Kyma or of one of its modules
 //
 // What other packages of workflows share with them, and the pure decisions:
 //
 //	internal/logic    the version of the logic
+//	internal/attributes search attributes, upserted when they change
 //	internal/build    which build does the present workflow task
 //	internal/attempts activity options, by what an activity does; short steps are attempted within the workflow task first
 //	internal/ending   the one place that continues as new, the one that completes
@@ -29,3 +29,15 @@
 // in the API server; every step reads them anew. A change of the order of commands needs a new LogicVersion; what is
 // carried from run to run only ever gains fields.
 package workflows
+
+import (
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
+)
+
+// LogicVersion is the present version of the workflows' logic.
+const LogicVersion = logic.Version
+
+// ErrTypeEnding is the type of the retryable error with which an update is refused by a run that is about to end. The caller
+// repeats the update and reaches the next run.
+const ErrTypeEnding = ending.ErrType

@@ -38,9 +38,9 @@ func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
 	w.apply = func(context.Context, int) (install.ApplyResult, error) { return install.ApplyResult{}, unreachable }
 	last := lastWrite(w)
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, unreachableAttempts+1, w.counts["apply"])
+	require.Equal(t, unreachableAttempts+1, w.count("apply"))
 	require.False(t, last.Settled, "the sweep starts the work on it again when the cluster answers")
 }
 
@@ -51,9 +51,9 @@ func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *t
 	}
 	w.remove = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, unreachableAttempts+1, w.counts["remove"])
+	require.Equal(t, unreachableAttempts+1, w.count("remove"))
 }
 
 func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
@@ -64,9 +64,9 @@ func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 		}
 		last := lastWrite(w)
 		env := environment(t, w)
-		env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+		workOnModule(env, w)
 		require.NoError(t, env.GetWorkflowError())
-		require.Equal(t, []string{"apply", "write Error"}, w.calls, "it is not tried again by itself")
+		require.Equal(t, []string{"apply", "write Error"}, w.steps(), "it is not tried again by itself")
 		require.False(t, last.Settled, "the Secret is none of the Manifest's inputs")
 		require.EqualValues(t, "Error", last.Observed.State)
 	}
@@ -76,9 +76,9 @@ func TestAModuleThatCanBeAppliedButNotReadIsNotAppliedForEver(t *testing.T) {
 	w := quietWorld()
 	w.wait = func(int, install.WaitInput) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, unreachableAttempts+1, w.counts["apply"])
+	require.Equal(t, unreachableAttempts+1, w.count("apply"))
 }
 
 func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
@@ -91,9 +91,9 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 	}
 	w.waitGone = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, unreachableAttempts+1, w.counts["remove"])
+	require.Equal(t, unreachableAttempts+1, w.count("remove"))
 }
 
 func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
@@ -105,10 +105,10 @@ func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRPending}, nil
 	}
 	env := environment(t, w)
-	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	kickAt(env, time.Minute, forModule(kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true}))
+	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.LessOrEqual(t, w.counts["default CR"], 13, "one every 5 s for a minute")
+	require.LessOrEqual(t, w.count("default CR"), 13, "one every 5 s for a minute")
 }
 
 func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T) {
@@ -163,15 +163,15 @@ func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 1, w.counts["release"])
+	require.Equal(t, 1, w.count("release"))
 }
 
 func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
 	w := deletingWorld(1 << 30)
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
-		require.Less(t, w.counts["delete"], 24*6, "a day")
-		require.Greater(t, w.counts["delete"], 24*3)
+		require.Less(t, w.count("delete"), 24*6, "a day")
+		require.Greater(t, w.count("delete"), 24*3)
 		w.delete = func(int) (resolve.DeleteResult, error) {
 			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}, nil
 		}

@@ -3,6 +3,8 @@ package workflows
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,39 +37,61 @@ var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: 
 type world struct {
 	calls []string
 
-	sync     func(n int) (syncing.Result, error)
-	resolve  func(n int) (resolve.Result, error)
-	report   func(n int, in status.ReportInput) (status.ReportResult, error)
-	delete   func(n int) (resolve.DeleteResult, error)
-	cleanup  func(n int) (syncing.Result, error)
-	release  func(n int) (status.ReportResult, error)
-	apply    func(ctx context.Context, n int) (install.ApplyResult, error)
+	sync    func(n int) (syncing.Result, error)
+	resolve func(n int) (resolve.Result, error)
+	report  func(n int, in status.ReportInput) (status.ReportResult, error)
+	delete  func(n int) (resolve.DeleteResult, error)
+	cleanup func(n int) (syncing.Result, error)
+	release func(n int) (status.ReportResult, error)
+	apply   func(ctx context.Context, n int) (install.ApplyResult, error)
+	// applying, where set, is asked instead of apply.
+	applying func(ref kick.Ref) (install.ApplyResult, error)
 	wait     func(n int, in install.WaitInput) (readiness.Observed, error)
 	defaults func(n int) (readiness.Observed, error)
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
 	remove   func(n int) (uninstall.RemoveResult, error)
 	waitGone func(n int) (uninstall.RemoveResult, error)
+	// installed, where set, is what a reconcile of the Kyma installs at once.
+	installed func(n int, ref kick.Ref) install.ApplyResult
 	// turn, where set, is what a reconcile waits for that nobody waits for.
 	turn func(ctx context.Context, n int) error
 	// began is when such a reconcile began, as the server says.
 	began time.Time
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
-	send     func(n int, in purge.SendInput) error
+	admit    func(n int) error
 	purge    func(n int, in purge.Input) (purge.Result, error)
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
+	mu     sync.Mutex
 	counts map[string]int
-	// since are the times that resolve and apply were told, in their order.
+	// since are the times that resolve and apply were told, in their order, and named the modules that resolve was.
 	since []time.Time
+	named [][]string
 	// abandoned is what the last release said that is left in the remote cluster.
 	abandoned string
 }
 
+// called notes a step. Steps of several modules run at the same time.
 func (w *world) called(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls = append(w.calls, name)
 	w.counts[name]++
 	return w.counts[name]
+}
+
+// count returns how often a step was taken.
+func (w *world) count(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts[name]
+}
+
+func (w *world) set(name string, count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[name] = count
 }
 
 func synced() (syncing.Result, error) {
@@ -117,7 +141,7 @@ func quietWorld() *world {
 		waitGone: func(int) (uninstall.RemoveResult, error) {
 			return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting}, nil
 		},
-		send: func(int, purge.SendInput) error { return nil },
+		admit: func(int) error { return nil },
 		purge: func(int, purge.Input) (purge.Result, error) {
 			return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
 		},
@@ -135,9 +159,28 @@ func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, erro
 
 // ResolveKyma implements background.Resolver.
 func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
-	w.since = append(w.since, in.Since)
+	w.since, w.named = append(w.since, in.Since), append(w.named, in.Modules)
 	res, err := w.resolve(w.called("resolve"))
 	return res, fault.ToTemporal(err)
+}
+
+// ReportKyma implements background.Reporter.
+func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+	res, err := w.report(w.called("report"), in)
+	return res, fault.ToTemporal(err)
+}
+
+// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+	all := make([]install.Installed, 0, len(in.Manifests))
+	for _, ref := range in.Manifests {
+		one := install.Installed{Ref: ref, Later: true}
+		if w.installed != nil {
+			one.Result, one.Later = w.installed(w.called("install"), ref), false
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // bareEnvironment is Temporal's test environment, with time skipping. It logs nothing, or else it prints a line for each
@@ -156,34 +199,32 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	// The first run asks for the build id, a checksum of the binary: on a busy machine that takes more than a second.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second})
 	env.RegisterWorkflowWithOptions(KymaWorkflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
-	env.RegisterWorkflowWithOptions(ManifestWorkflow, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
 	register := func(name string, fn any) {
 		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
-	joined := background.New(w, w)
-	register("LookInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
-		w.counts["turn"]++ // no step of its own
+	register("InstallModules", w.InstallModules)
+	joined := background.New(w, w, w, w)
+	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
+		turn := w.count("turn") + 1
+		w.set("turn", turn) // no step of its own
 		if w.turn != nil {
-			if err := w.turn(ctx, w.counts["turn"]); err != nil {
+			if err := w.turn(ctx, turn); err != nil {
 				return background.Result{}, err
 			}
 		}
-		res, err := joined.LookInBackground(ctx, in)
+		res, err := joined.ReconcileInBackground(ctx, in)
 		res.Began = w.began
 		return res, err
 	})
-	register("ReportKyma", func(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
-		res, err := w.report(w.called("report"), in)
-		return res, fault.ToTemporal(err)
-	})
+	register("ReportKyma", w.ReportKyma)
 	register("DeleteManifests", func(context.Context, resolve.Input) (resolve.DeleteResult, error) {
 		res, err := w.delete(w.called("delete"))
 		return res, fault.ToTemporal(err)
 	})
-	register("SendPurge", func(_ context.Context, in purge.SendInput) error {
-		return fault.ToTemporal(w.send(w.called("send purge"), in))
+	register("AdmitPurge", func(context.Context, purge.AdmitInput) error {
+		return fault.ToTemporal(w.admit(w.called("admit purge")))
 	})
 	register("PurgeManifest", func(_ context.Context, in purge.Input) (purge.Result, error) {
 		res, err := w.purge(w.called("purge"), in)
@@ -204,16 +245,20 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	})
 	register("ApplyManifest", func(ctx context.Context, in install.ApplyInput) (install.ApplyResult, error) {
 		w.since = append(w.since, in.Since)
-		res, err := w.apply(ctx, w.called("apply"))
+		n := w.called("apply")
+		if w.applying != nil {
+			return w.applying(in.Ref)
+		}
+		res, err := w.apply(ctx, n)
 		return res, fault.ToTemporal(err)
 	})
-	register("WaitManifest", func(_ context.Context, in install.WaitInput) (readiness.Observed, error) {
+	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.WaitResult, error) {
 		res, err := w.wait(w.called("wait"), in)
-		return res, fault.ToTemporal(err)
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
 	})
-	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (readiness.Observed, error) {
+	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.WaitResult, error) {
 		res, err := w.defaults(w.called("default CR"))
-		return res, fault.ToTemporal(err)
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
 	})
 	register("ReportManifest", func(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
@@ -237,6 +282,39 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 // kickAt sends a kick at a moment of the workflow's time.
 func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kick) {
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, at)
+}
+
+// forModule makes a kick one that asks for a step of the Manifest.
+func forModule(k kick.Kick) kick.Kick {
+	k.Kind, k.Work, k.Namespace, k.Name, k.UID = "Manifest", true, manifestRef.Namespace, manifestRef.Name, manifestRef.UID
+	return k
+}
+
+// kickModule sends a kick that asks for a step of the Manifest.
+func kickModule(env *testsuite.TestWorkflowEnvironment, k kick.Kick) {
+	env.SignalWorkflow(kick.Signal, forModule(k))
+}
+
+// workOnModule runs the workflow of a Kyma that is gone, and of which only the Manifest is left to work on: it ends when that
+// work has ended.
+func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
+	workFrom(env, w, ModuleCarry{})
+}
+
+// workFrom is workOnModule that continues what an earlier run carried.
+func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
+	carried.Ref = manifestRef
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: &KymaCarry{Modules: []ModuleCarry{carried}}})
+}
+
+// steps are the steps that were taken for the Manifest.
+func (w *world) steps() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool {
+		return slices.Contains([]string{"sync", "resolve", "report", "delete", "admit purge", "cleanup by force", "release"}, call)
+	})
 }
 
 // viewOf asks the workflow what it is doing.

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 )
 
 // kymaStep is what a Kyma's run does next.
@@ -16,6 +17,7 @@ const (
 	kymaReport    kymaStep = "report"
 	kymaRemove    kymaStep = "remove"
 	kymaSleep     kymaStep = "sleep"
+	kymaForget    kymaStep = "forget the kicks"
 	kymaContinue  kymaStep = "continue as new"
 	kymaComplete  kymaStep = "complete"
 )
@@ -26,7 +28,9 @@ type kymaSituation struct {
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
 	Pending, Due, OnlyManifests bool
 	NeedsReconcile              bool
-	MustContinue, NewBuild      bool
+	// Working is true while a module has work.
+	Working                bool
+	MustContinue, NewBuild bool
 }
 
 func (r *kymaRun) next(ctx workflow.Context) kymaStep {
@@ -36,12 +40,13 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 		Gone:           r.gone(),
 		Deleting:       r.state.Deleting,
 		Reconciled:     r.state.Reconciled,
-		Pending:        r.mail.Any(),
+		Pending:        r.box.Any(),
+		Working:        !r.isIdle(),
 		Due:            isDue,
-		OnlyManifests:  r.mail.Pending.Count > 0 && r.mail.Pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
+		OnlyManifests:  r.box.Pending.Count > 0 && r.box.Pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
 		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
-		MustContinue:   r.mustContinue(ctx, !isDue),
-		NewBuild:       isDue && r.newBuild(ctx),
+		MustContinue:   ending.Must(ctx, r.mail, r.isQuiet() && !r.local.Ran(now)),
+		NewBuild:       (isDue || r.renew) && ending.NewBuild(ctx, r.build),
 	})
 }
 
@@ -49,12 +54,14 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 // should continue as new does so before it acts; then the due work, by what it is about.
 func nextForKyma(s kymaSituation) kymaStep {
 	switch {
-	case s.Gone && !s.Pending:
+	case s.Gone && !s.Pending && !s.Working:
 		return kymaComplete
 	case s.Reconciled && (s.MustContinue || s.NewBuild):
 		return kymaContinue
 	case !s.Reconciled:
 		return kymaReconcile
+	case s.Gone && s.OnlyManifests:
+		return kymaForget // There is no status to write any more.
 	case !s.Due:
 		return kymaSleep
 	case s.Gone:

@@ -12,67 +12,44 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 )
 
-// purgeModules takes one step of forcing Manifests, by their own workflows at first; waiting says what is waited for, and
-// again is as for reportRemoval.
+// purgeModules has what remains of these Manifests forced. Waiting says what the removal waits for, and again is as for
+// reportRemoval.
 func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again bool, waiting string) error {
-	p := &r.state.Purge
 	r.doing(ctx, "purging")
-	switch p.Modules(workflow.Now(ctx)) {
-	case removal.Ask:
-		summary := fmt.Sprintf("purge %d Manifests", len(manifests))
-		err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.SendPurge,
-			purge.SendInput{Kyma: r.ref.Name, Manifests: manifests}).Get(ctx, nil)
-		if temporal.IsCanceledError(err) {
-			return err
+	admitted, err := r.admitPurge(ctx, manifests)
+	if err != nil {
+		return err
+	}
+	if admitted && r.state.Purge.Ask(workflow.Now(ctx)) {
+		for _, ref := range manifests {
+			if m := r.module(ref); !m.state.Purging {
+				m.box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
+				m.box.Pending.Purge = true
+			}
 		}
-		if err == nil {
-			p.SentAt = workflow.Now(ctx)
-		} else {
-			r.state.ResolveFault = fault.FromTemporal(err)
-		}
-	case removal.Force:
-		if err := r.purgeManifests(ctx, manifests); err != nil {
-			return err
-		}
-	case removal.Await:
 	}
 	return r.reportRemoval(ctx, status.ReportInput{Waiting: waiting, Purging: true}, again)
 }
 
-// purgeManifests forces Manifests whose own workflows did not complete.
-func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) error {
-	type purging struct {
-		res purge.Result
-		err error
+// admitPurge asks the removal budget once whether the modules may be purged.
+func (r *kymaRun) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, error) {
+	if r.state.Purge.Begun {
+		return true, nil
 	}
-	results := make([]purging, len(manifests))
-	wait := workflow.NewWaitGroup(ctx)
-	for i, ref := range manifests {
-		wait.Add(1)
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer wait.Done()
-			results[i].res, results[i].err = executePurge(ctx, r.purges, ref, true)
-		})
+	summary := fmt.Sprintf("ask the removal budget before %d Manifests are purged", len(manifests))
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.ref}).Get(ctx, nil)
+	if temporal.IsCanceledError(err) {
+		return false, err
 	}
-	wait.Wait(ctx)
-	for _, result := range results {
-		if temporal.IsCanceledError(result.err) {
-			return result.err
-		}
-		if result.err != nil {
-			r.state.ResolveFault = fault.FromTemporal(result.err)
-		} else if f := result.res.Fault; !f.IsZero() {
-			// It forced something, and is retried.
-			f.Kind = fault.Transient
-			r.state.ResolveFault = f
-		}
-		r.state.Purge.Forced.Add(result.res.Forced, result.res.Names)
+	if err != nil {
+		r.state.ResolveFault = fault.FromTemporal(err)
+		return false, nil
 	}
-	r.viewReport()
-	return nil
+	r.state.Purge.Begun = true
+	return true, nil
 }
 
 // purgeRemote removes by force what is ours in the remote cluster, or abandons it, and then releases the Kyma.
@@ -113,15 +90,14 @@ func errNotDeleting() error {
 // servePurge registers the update that purges before the grace period is over.
 func (r *kymaRun) servePurge(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdatePurge, r.purgeNow,
-		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return r.refuseWhenEnding() }})
+		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return ending.Refuse(r.ending) }})
 }
 
 // purgeNow makes the next check of the removal purge, and answers when it has ended. A run that does not know of a
 // deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run.
 func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
-	reached := func() (string, string) { return string(r.state.Last.State), r.state.Last.Message }
 	if !r.state.Deleting {
-		reconciled, err := r.reconcileNow(ctx, reached)
+		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 		switch {
 		case err != nil:
 			return ReconcileResult{}, err
@@ -132,7 +108,7 @@ func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 		}
 	}
 	r.state.Purge.Requested = true
-	reconciled, err := r.reconcileNow(ctx, reached)
+	reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 	if err == nil && reconciled.Completed && !r.state.Deleting {
 		return ReconcileResult{}, errNotDeleting()
 	}

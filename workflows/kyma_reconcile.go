@@ -1,30 +1,32 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
 // reconcile is one whole reconcile of the Kyma: the modules that its remote owner asks for, the Manifests that follow, the
 // status. One that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) reconcile(ctx workflow.Context) error {
-	pending, started := r.begin(ctx)
+	pending, started := r.start(ctx)
+	named := r.named
+	r.named = nil
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
-		r.background = r.logic >= logic.Background // such as at the beginning of a maintenance window, which concerns many
+		r.background = true // such as at the beginning of a maintenance window, which concerns many
 	}
 	r.note(pending.Seen)
-	r.doing(ctx, "reconciling: "+orElse(pending.Reason, "started"))
+	r.doing(ctx, "reconciling: "+cmp.Or(pending.Reason, "started"))
 	if owed := r.state.OwedDigest; owed != "" {
 		if r.state.OwedDigest = ""; r.background { // its turn may be far off
 			if err := r.aggregate(ctx, owed, pending.Gone); err != nil {
@@ -33,11 +35,11 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 		}
 	}
 
-	var resolved *resolve.Result
+	var done background.Result
 	var stop bool
 	var err error
 	if r.background {
-		stop, resolved, err = r.reconcileInBackground(ctx, &pending)
+		stop, done, err = r.reconcileInBackground(ctx, &pending)
 	} else {
 		stop, err = r.synchronize(ctx)
 	}
@@ -46,9 +48,13 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	}
 	res := resolve.Result{}
 	if r.state.SyncFault.IsZero() {
-		if res, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
+		if res, stop, err = r.resolveModules(ctx, done, named); err != nil || stop {
 			return r.endReconcile(ctx, started, err)
 		}
+	}
+	if done.Reported != nil {
+		r.state.ReportFault = fault.Fault{}
+		return r.endReconcile(ctx, started, r.written(ctx, *done.Reported, r.hasRemote()))
 	}
 	if !pending.Gone && r.mayReportLater(res) {
 		return r.reportLater(ctx, started, res)
@@ -62,13 +68,7 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
 	const summary = "synchronize the remote cluster"
 	in := syncing.Input{Ref: r.ref, Seen: r.versions()}
-	var err error
-	if r.state.Sync.Outcome == "" {
-		// The first brings definitions, for which an API server takes a few seconds.
-		err = workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
-	} else {
-		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
-	}
+	err := r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
 	return r.synchronized(res, err)
 }
 
@@ -84,16 +84,17 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 
-// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background. What it returns is
-// empty where that failed.
-func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (resolve.Result, bool, error) {
+// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background, and begins the work on their
+// modules, named ones included. What it returns is empty where that failed.
+func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result, named []string) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
-	if resolved != nil {
-		res = *resolved
+	installed := done.Installed
+	if done.Resolved != nil {
+		res = *done.Resolved
 	} else {
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
-			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since})
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since, Modules: named})
 	}
 	if temporal.IsCanceledError(err) {
 		return resolve.Result{}, true, err
@@ -101,8 +102,9 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return resolve.Result{}, false, nil
 	}
-	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.noteWritten(res)
+	r.install(ctx, res, installed)
+	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
 	if soon := workflow.Now(ctx).Add(minNextReconcile); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {
 		// The clock of the worker that answered is behind.
@@ -119,7 +121,7 @@ func (r *kymaRun) ends(gone, deleting bool) bool {
 	}
 	if deleting && !r.state.Deleting {
 		r.state.Deleting = true
-		r.mail.Put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+		r.box.Put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
 	}
 	return gone || deleting
 }
@@ -171,7 +173,7 @@ func (r *kymaRun) reconcileAgainIfNeeded() {
 	if !last.ReconcileAt.IsZero() {
 		k.NotBefore = &last.ReconcileAt
 	}
-	r.mail.Put(k)
+	r.box.Put(k)
 }
 
 // worst is the fault that decides when the reconcile is repeated: one that can be retried before one that

@@ -20,7 +20,7 @@ import (
 
 // remove takes one step of the removal of a Kyma, which package removal decides.
 func (r *kymaRun) remove(ctx workflow.Context) error {
-	pending, started := r.begin(ctx)
+	pending, started := r.start(ctx)
 	r.note(pending.Seen)
 	r.doing(ctx, "removing")
 	r.state.RemovalChecks++
@@ -45,6 +45,7 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 	}
 	if r.state.ResolveFault = fault.FromTemporal(err); err == nil {
 		r.state.ResolveFault = remaining.Fault
+		r.begin(remaining.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 	}
 	return r.takeRemovalStep(ctx, started, removal.Next(r.removalSituation(ctx, remaining, err)), remaining, again)
 }
@@ -103,7 +104,7 @@ func (r *kymaRun) takeRemovalStep(ctx workflow.Context, started time.Time, step 
 // plane: the live object counts, not what was in progress.
 func (r *kymaRun) resume() {
 	r.state.Deleting, r.state.Purge, r.state.SecretMissingSince, r.state.RemovalChecks = false, removal.Purge{}, time.Time{}, 0
-	r.mail.Put(kick.Kick{Reason: "the Kyma is not being deleted any more", Urgent: true})
+	r.box.Put(kick.Kick{Reason: "the Kyma is not being deleted any more", Urgent: true})
 }
 
 // cleanUp removes what is ours in the remote cluster, then releases the Kyma.

@@ -1,14 +1,19 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attributes"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
@@ -36,24 +41,17 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 // aggregate reads the Manifests' states and writes the one status of the Kyma. Gone is true when a Manifest was removed.
 func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	r.state.ReportFault = fault.Fault{}
-	return r.reportKyma(ctx, status.ReportInput{
-		Ref: r.ref, Seen: r.versions(), Deleted: r.deleted, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
-		Faults:     r.state.Sync.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault),
-		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
-		CatalogOff: r.state.Sync.CatalogOff,
-		Refused:    r.state.Sync.Refused, Imported: r.state.Sync.Imported,
-	})
+	in := background.ReportInput(r.ref, r.state.Sync)
+	in.Faults = in.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
+	in.Seen, in.Deleted, in.ManifestGone = r.versions(), r.deleted, gone
+	in.InputsDigest, in.Parked = digest, digest == "" && waitsForInput(r.worst())
+	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
+	return r.writeReport(ctx, in)
 }
 
 // waitsForInput tells whether only a change of the inputs can help against a fault; the access Secret is one of them.
 func waitsForInput(f fault.Fault) bool {
 	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
-}
-
-// reportKyma writes the status, together with its remote copy where the remote cluster was last reached.
-func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error {
-	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
-	return r.writeReport(ctx, in)
 }
 
 // reportRemoval writes the status of a Kyma under deletion. With again its remote copy is written also where the
@@ -82,12 +80,17 @@ func (r *kymaRun) writeReport(ctx workflow.Context, in status.ReportInput) error
 	if r.state.ReportFault = fault.FromTemporal(err); !r.state.ReportFault.IsZero() {
 		return nil
 	}
+	return r.written(ctx, res, in.Push)
+}
+
+// written notes what the status says now, and with push its remote copy too.
+func (r *kymaRun) written(ctx workflow.Context, res status.ReportResult, push bool) error {
 	r.state.Last = res
 	r.ends(res.Outcome == status.OutcomeGone, res.Deleting)
 	if r.gone() {
 		return nil
 	}
-	if res.Pushed || in.Push && !res.Push.IsZero() {
+	if res.Pushed || push && !res.Push.IsZero() {
 		r.state.SyncFault = res.Push
 	}
 	return r.publishReport(ctx)
@@ -100,20 +103,42 @@ func (r *kymaRun) hasRemote() bool {
 
 // publishReport upserts what the last report says for searches.
 func (r *kymaRun) publishReport(ctx workflow.Context) error {
-	return r.publish(ctx, map[string]string{
+	var failing []string
+	for _, m := range r.state.Last.Modules {
+		if m.State == shared.StateError {
+			failing = append(failing, m.Name)
+		}
+	}
+	slices.Sort(failing)
+	return attributes.Publish(ctx, &r.state.Published, map[string]string{
 		kick.AttributeKymaName:      r.ref.Name,
 		kick.AttributeKymaState:     string(r.state.Last.State),
 		kick.AttributeKymaChannel:   r.state.Last.Channel,
 		kick.AttributeRemoteCluster: r.state.Sync.Cluster,
-	})
+	}, failing)
 }
 
-// viewReport copies the last report into what the query and the current details show.
+// viewReport copies the last report, and the work on modules, into what the query and the current details show.
 func (r *kymaRun) viewReport() {
 	last := r.state.Last
-	r.view.Forced = r.state.Purge.Forced
+	r.view.Forced, r.view.LastFault = r.state.Purge.Forced, r.fault
 	r.view.State, r.view.Message, r.view.Modules = string(last.State), last.Message, nil
-	for _, m := range last.Modules {
-		r.view.Modules = append(r.view.Modules, view.Row{Name: m.Name, Version: m.Version, State: string(m.State), Message: m.Message})
+	working := map[string]view.Row{}
+	for _, m := range r.modules {
+		row := m.row()
+		working[row.Name] = row
+	}
+	for _, reported := range last.Modules {
+		row := view.Row{Name: reported.Name, Version: reported.Version, State: string(reported.State), Message: reported.Message}
+		if at, is := working[reported.Name]; is {
+			row.Doing, row.WaitingFor, row.Since, row.Attempt = at.Doing, at.WaitingFor, at.Since, at.Attempt
+			delete(working, reported.Name)
+		}
+		r.view.Modules = append(r.view.Modules, row)
+	}
+	for _, m := range r.modules {
+		if row, is := working[m.row().Name]; is {
+			r.view.Modules = append(r.view.Modules, row)
+		}
 	}
 }

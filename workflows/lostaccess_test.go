@@ -49,25 +49,10 @@ func TestWhereTheAccessSecretIsGoneAtTwoReadsTheModulesAreReleasedAndThenTheKyma
 	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a reconcile is planned for it")
 	require.Less(t, h.goneAt-h.sentAt, 5*time.Second, "the Secret is not waited for again")
 	require.Contains(t, h.abandoned, "remain in the remote cluster: its access Secret is gone")
-	require.Zero(t, h.counts["purge"], "its own workflow did it")
+	require.Equal(t, 1, h.count("purge"))
 	last := h.reports[len(h.reports)-1]
 	require.Equal(t, clusters.ReasonAccessSecretNotFound, last.Faults[fault.PartSync].Reason)
 	require.Contains(t, last.Waiting, "the access Secret is gone, modules are released: "+manifestRef.Name)
-}
-
-func TestAModuleThatItsWorkflowDoesNotReleaseWithinAMinuteIsReleasedByTheKymas(t *testing.T) {
-	h := lostWorld(t, always)
-	h.send = func(int, purge.SendInput) error { h.sentAt = h.since(); return nil }
-	forcedAt := time.Duration(0)
-	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
-		require.Equal(t, purge.Input{Ref: manifestRef, Abandon: true}, in)
-		forcedAt, h.blocked = h.since(), false
-		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return purge.Result{Outcome: manifests.OutcomeRemoved}, nil
-	}
-	h.run(t)
-	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)
-	require.Less(t, forcedAt-h.sentAt, time.Minute+10*time.Second)
 }
 
 func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
@@ -78,7 +63,7 @@ func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
 		kickAt(h.env, at, kick.Kick{Reason: "Secret changed", Urgent: true})
 	}
 	h.env.RegisterDelayedCallback(func() {
-		require.Zero(t, h.counts["send purge"])
+		require.Zero(t, h.count("admit purge"))
 		h.blocked = false
 	}, 3*time.Hour)
 	h.run(t)
@@ -96,28 +81,29 @@ func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
 		}
 		return res, err
 	}
-	send := h.send
-	h.send = func(n int, in purge.SendInput) error {
-		require.Equal(t, []kick.Ref{manifestRef}, in.Manifests)
-		return send(n, in)
+	served := h.purge
+	h.purge = func(n int, in purge.Input) (purge.Result, error) {
+		require.Equal(t, manifestRef, in.Ref)
+		return served(n, in)
 	}
 	h.env.RegisterDelayedCallback(func() {
-		require.Equal(t, 1, h.counts["send purge"])
+		require.Equal(t, 1, h.count("admit purge"))
 		require.False(t, h.blocked)
 		left = false
 	}, 5*time.Hour)
 	h.run(t)
-	require.Zero(t, h.counts["purge"])
+	require.Equal(t, 1, h.count("purge"))
 	require.Greater(t, h.goneAt, 5*time.Hour)
 	require.NotEmpty(t, h.abandoned)
 }
 
 func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
 	h := lostWorld(t, always)
-	h.send = func(n int, in purge.SendInput) error {
-		h.sentAt = h.since()
-		h.blocked = n < 2
-		return nil
+	h.purge = func(int, purge.Input) (purge.Result, error) {
+		if h.blocked = h.count("admit purge") < 2; h.blocked {
+			return purge.Result{}, fault.New(fault.Transient, "X", "fails")
+		}
+		return purge.Result{Outcome: manifests.OutcomeRemoved}, nil
 	}
 	answer := h.delete
 	h.delete = func(n int) (resolve.DeleteResult, error) {
@@ -127,6 +113,5 @@ func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
 		return res, err
 	}
 	h.run(t)
-	require.Equal(t, 2, h.counts["send purge"])
-	require.Zero(t, h.counts["purge"], "the workflows of the others have their minute")
+	require.Equal(t, 2, h.count("admit purge"))
 }

@@ -30,6 +30,8 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 		"a kick whose time has not come keeps a gone run open":        {kymaSituation{Reconciled: true, Gone: true, Pending: true}, kymaSleep},
 		"a retry for a Kyma that is gone is not waited for":           {kymaSituation{Reconciled: true, Gone: true, Due: true}, kymaComplete},
 		"a gone run that has to wait may continue as new":             {kymaSituation{Reconciled: true, Gone: true, Pending: true, MustContinue: true}, kymaContinue},
+		"states of modules say nothing of a Kyma that is gone":        {kymaSituation{Reconciled: true, Gone: true, Pending: true, OnlyManifests: true, Working: true}, kymaForget},
+		"the work on a module keeps a gone run open":                  {kymaSituation{Reconciled: true, Gone: true, Working: true}, kymaSleep},
 		"a removal under a new build continues as new at first":       {kymaSituation{Reconciled: true, Due: true, Deleting: true, NewBuild: true}, kymaContinue},
 		"a removal is not shortened by a state of a Manifest":         {kymaSituation{Reconciled: true, Due: true, Deleting: true, OnlyManifests: true}, kymaRemove},
 	}
@@ -38,30 +40,26 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 	}
 }
 
-func TestWhatAManifestRunDoesNext(t *testing.T) {
+func TestWhatIsDoneNextForAModule(t *testing.T) {
 	cases := map[string]struct {
-		s    manifestSituation
-		want manifestStep
+		s    moduleSituation
+		want moduleStep
 	}{
-		"a new run reconciles":                                     {manifestSituation{}, manifestReconcile},
-		"a new run of a Manifest under deletion removes":           {manifestSituation{Deleting: true}, manifestRemove},
-		"what is applied is followed":                              {manifestSituation{Phase: phaseFollow}, manifestFollow},
-		"a due kick interrupts following":                          {manifestSituation{Phase: phaseFollow, Due: true}, manifestReconcile},
-		"a deletion interrupts following":                          {manifestSituation{Phase: phaseFollow, Due: true, Deleting: true}, manifestRemove},
-		"after a failure it rests":                                 {manifestSituation{Phase: phaseRest}, manifestSleep},
-		"a due retry reconciles":                                   {manifestSituation{Phase: phaseRest, Due: true}, manifestReconcile},
-		"the removal goes on":                                      {manifestSituation{Phase: phaseRemove, Deleting: true}, manifestRemove},
-		"the removal is followed":                                  {manifestSituation{Phase: phaseFollowRemoval, Deleting: true}, manifestFollowRemoval},
-		"a settled Manifest ends the run":                          {manifestSituation{Phase: phaseEnded}, manifestComplete},
-		"a kick after the last reconcile means one more reconcile": {manifestSituation{Phase: phaseEnded, Pending: true, Due: true}, manifestReconcile},
-		"a kick whose time has not come keeps the run open":        {manifestSituation{Phase: phaseEnded, Pending: true}, manifestSleep},
-		"a settled Manifest ends rather than continue as new":      {manifestSituation{Phase: phaseEnded, MustContinue: true}, manifestComplete},
-		"a long history continues as new while following":          {manifestSituation{Phase: phaseFollow, MustContinue: true}, manifestContinue},
-		"a new build continues as new before it acts":              {manifestSituation{Phase: phaseFollow, Due: true, NewBuild: true}, manifestContinue},
-		"a new run does not continue as new before it reconciled":  {manifestSituation{MustContinue: true}, manifestReconcile},
+		"a new run reconciles":                                     {moduleSituation{}, moduleReconcile},
+		"a new run of a Manifest under deletion removes":           {moduleSituation{Deleting: true}, moduleRemove},
+		"what is applied is followed":                              {moduleSituation{Phase: phaseFollow}, moduleFollow},
+		"a due kick interrupts following":                          {moduleSituation{Phase: phaseFollow, Due: true}, moduleReconcile},
+		"a deletion interrupts following":                          {moduleSituation{Phase: phaseFollow, Due: true, Deleting: true}, moduleRemove},
+		"after a failure it rests":                                 {moduleSituation{Phase: phaseRest}, moduleSleep},
+		"a due retry reconciles":                                   {moduleSituation{Phase: phaseRest, Due: true}, moduleReconcile},
+		"the removal goes on":                                      {moduleSituation{Phase: phaseRemove, Deleting: true}, moduleRemove},
+		"the removal is followed":                                  {moduleSituation{Phase: phaseFollowRemoval, Deleting: true}, moduleFollowRemoval},
+		"a settled Manifest ends the run":                          {moduleSituation{Phase: phaseEnded}, moduleEnd},
+		"a kick after the last reconcile means one more reconcile": {moduleSituation{Phase: phaseEnded, Pending: true, Due: true}, moduleReconcile},
+		"a kick whose time has not come keeps the run open":        {moduleSituation{Phase: phaseEnded, Pending: true}, moduleSleep},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nextForManifest(tc.s)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nextForModule(tc.s)) })
 	}
 }
 

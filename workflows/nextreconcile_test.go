@@ -38,17 +38,17 @@ func TestAReconcileThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
 	c := recorded(env)
 	env.SetStartTime(begins.Add(-72 * time.Hour))
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, 1, w.counts["resolve"])
+		require.Equal(t, 1, w.count("resolve"))
 		require.Contains(t, viewOf(t, env).WaitingFor, "the maintenance window at ")
 	}, 24*time.Hour)
 	// A Manifest that changes meanwhile leads to a report, and the timer stays.
 	kickAt(env, 25*time.Hour, kick.Kick{Reason: "Manifest changed", Kind: "Manifest"})
-	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.counts["resolve"]) }, 71*time.Hour)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 72*time.Hour+time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.count("resolve")) }, 71*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 72*time.Hour+time.Minute)
 	endKyma(env, w, 100*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, c.activities["LookInBackground"], 1, "a window begins for many: an edit comes first")
+	require.Len(t, c.activities["ReconcileInBackground"], 1, "a window begins for many: an edit comes first")
 }
 
 // The moment may pass while the cluster cannot be reached: then what failed is tried again as everything is.
@@ -64,7 +64,7 @@ func TestAMomentThatPassedWithoutAReconcileIsNoReasonToReconcileAllTheTime(t *te
 	}
 	env = environment(t, w)
 	env.SetStartTime(start)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["sync"]) }, 24*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("sync")) }, 24*time.Hour)
 	endKyma(env, w, 25*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -81,7 +81,7 @@ func TestWaitingForAWindowKeepsNothingElseWaiting(t *testing.T) {
 	}
 	env = environment(t, w)
 	env.SetStartTime(start)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, time.Minute)
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -105,8 +105,8 @@ func TestAPacedRemovalWaitsForItsTurn(t *testing.T) {
 	}
 	env = environment(t, w)
 	env.SetStartTime(start)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.counts["resolve"]) }, 9*time.Minute)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 11*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.count("resolve")) }, 9*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 11*time.Minute)
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())

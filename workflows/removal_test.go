@@ -52,7 +52,7 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
 			reads[in.Push]++
 		}
 		require.Equal(t, 1, reads[false], "only in the reconcile that found it dead it is not asked twice")
-		require.Less(t, h.counts["delete"], 25, "the reconciles become fewer")
+		require.Less(t, h.count("delete"), 25, "the reconciles become fewer")
 	}, 2*time.Hour)
 	h.env.RegisterDelayedCallback(func() {
 		last := h.reports[len(h.reports)-1]
@@ -112,25 +112,25 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testin
 	h.restored(time.Hour)
 	answer := &updateAnswer{}
 	h.env.RegisterDelayedCallback(func() {
-		require.Equal(t, 1, h.counts["resolve"])
+		require.Equal(t, 1, h.count("resolve"))
 		require.Equal(t, "Ready", viewOf(t, h.env).State)
 		require.Equal(t, "a change", viewOf(t, h.env).WaitingFor)
 	}, 3*time.Hour)
 	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
-	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.counts["resolve"], "kicks are checks of a living Kyma") }, 5*time.Hour)
+	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.count("resolve"), "kicks are checks of a living Kyma") }, 5*time.Hour)
 	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
 	endKyma(h.env, h.world, 48*time.Hour)
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.Error(t, answer.err, "it is not being deleted")
-	for _, step := range []string{"cleanup", "cleanup by force", "release", "send purge", "purge"} {
-		require.Zero(t, h.counts[step], step)
+	for _, step := range []string{"cleanup", "cleanup by force", "release", "admit purge", "purge"} {
+		require.Zero(t, h.count(step), step)
 	}
 }
 
 func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
 	h := newBlockedWorld(t)
-	deletion := *h.world
+	sync, report, remaining := h.sync, h.report, h.delete
 	h.restored(time.Hour)
 	answer := &updateAnswer{}
 	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Hour+time.Second)
@@ -139,10 +139,10 @@ func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
 		var refused *temporal.ApplicationError
 		require.ErrorAs(t, answer.err, &refused)
 		require.Equal(t, ErrTypeNotDeleting, refused.Type())
-		h.sync, h.report, h.delete = deletion.sync, deletion.report, deletion.delete
+		h.sync, h.report, h.delete = sync, report, remaining
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
 	}, deletedAgain)
 	h.endsAt(3 * time.Hour)
 	h.run(t)
-	require.Zero(t, h.counts["send purge"], "what was asked for was another deletion")
+	require.Zero(t, h.count("admit purge"), "what was asked for was another deletion")
 }

@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
 // rolloutKick is a change of the catalog whose turn comes at a moment.
@@ -42,13 +40,13 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 			kickAt(env, time.Minute, rolloutKick(start.Add(2*time.Hour)))
 			kickAt(env, 10*time.Minute, tc.kick)
 			env.RegisterDelayedCallback(func() {
-				require.Equal(t, tc.reconciles, w.counts["resolve"], "checks of the catalog before the turn has come")
+				require.Equal(t, tc.reconciles, w.count("resolve"), "checks of the catalog before the turn has come")
 				if tc.kick.Kind == "Manifest" {
-					require.Equal(t, 2, w.counts["report"], "the Manifest's state is in the status at once")
+					require.Equal(t, 2, w.count("report"), "the Manifest's state is in the status at once")
 					require.Contains(t, viewOf(t, env).WaitingFor, "its turn at ")
 				}
 			}, 2*time.Hour-time.Minute)
-			env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 2*time.Hour+time.Minute)
+			env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 2*time.Hour+time.Minute)
 			endKyma(env, w, 4*time.Hour)
 			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
@@ -70,8 +68,8 @@ func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
 	}
 	kickAt(env, time.Minute, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
 	kickAt(env, time.Hour, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
-	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.counts["resolve"]) }, 2*time.Hour-time.Minute)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 2*time.Hour+time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.count("resolve")) }, 2*time.Hour-time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 2*time.Hour+time.Minute)
 	endKyma(env, w, 4*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -90,7 +88,7 @@ func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
 		return res, err
 	}
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Name: "m", Urgent: true, Gone: true})
-	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 10*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 10*time.Minute)
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -111,26 +109,9 @@ func TestTheWaitForARolloutTravelsWithTheRun(t *testing.T) {
 	env = environment(t, second)
 	env.SetStartTime(turn.Add(-time.Hour))
 	kickAt(env, time.Minute, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
-	env.RegisterDelayedCallback(func() { require.Zero(t, second.counts["resolve"]) }, 59*time.Minute)
-	env.RegisterDelayedCallback(func() { require.Equal(t, 1, second.counts["resolve"]) }, 61*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Zero(t, second.count("resolve")) }, 59*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, second.count("resolve")) }, 61*time.Minute)
 	endKyma(env, second, 2*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, next)
-	require.NoError(t, env.GetWorkflowError())
-}
-
-// A run of an earlier release summed up all kicks in one.
-func TestADelayThatAnEarlierReleaseCarriedIsKept(t *testing.T) {
-	w := quietWorld()
-	env := environment(t, w)
-	turn := env.Now().Add(2 * time.Hour)
-	var carried mailbox.Pending
-	carried.Add(rolloutKick(turn))
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		m := mailbox.New(ctx, carried, mailbox.Pending{}, false)
-		require.Zero(t, m.Pending.Count)
-		require.Equal(t, turn, m.Later.NotBefore)
-		return nil
-	}, workflow.RegisterOptions{Name: "mailbox"})
-	env.ExecuteWorkflow("mailbox")
 	require.NoError(t, env.GetWorkflowError())
 }

@@ -33,9 +33,10 @@ func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
 	}
 	env := environment(t, w)
 	seen := env.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
-	kickAt(env, 0, kick.Kick{Reason: "Manifest changed", Urgent: true}.SeenAt(seen))
-	kickAt(env, 10*time.Minute, kick.Kick{Reason: "the module drifted"})
-	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	kickAt(env, 10*time.Minute, forModule(kick.Kick{Reason: "the module drifted"}))
+	var changed ModuleCarry
+	changed.Pending.Add(forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}.SeenAt(seen)))
+	workFrom(env, w, changed)
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, w.since, 7)
 	for i, since := range w.since[:6] {

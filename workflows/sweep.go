@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 // SweepInput is the input of SweepWorkflow.
 type SweepInput struct {
 	Shard int `json:"shard"`
-	// Shards is the number of shards when the sweep was started; zero is the 64 of earlier releases.
-	Shards int `json:"shards,omitempty"`
+	// Shards is the number of shards when the sweep was started.
+	Shards int `json:"shards"`
 	// Interval is the resync interval until the first walk returns the present one.
 	Interval time.Duration `json:"interval"`
 	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk returned.
@@ -35,21 +34,18 @@ type SweepInput struct {
 // walksPerRun bounds the history of one run of a sweep.
 const walksPerRun = 50
 
-// formerShards is the number of shards of sweeps whose input does not say it.
-const formerShards = 64
-
 // SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
 // repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
-	s := &sweepRun{in: in, logic: logic.Of(ctx), mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: build.Of(ctx)}
+	logic.Of(ctx)
+	s := &sweepRun{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: build.Of(ctx)}
 	return s.run(ctx)
 }
 
 // sweepRun is one run of SweepWorkflow.
 type sweepRun struct {
 	in    SweepInput
-	logic workflow.Version
-	mail  mailbox.Mailbox
+	mail  *mailbox.Mailbox
 	build string
 	walks *sweep.Activities
 	// last says what came of the last walk of this run.
@@ -58,7 +54,7 @@ type sweepRun struct {
 
 func (s *sweepRun) run(ctx workflow.Context) error {
 	if s.in.NextWalk.IsZero() {
-		turn := s.in.Interval * time.Duration(s.in.Shard) / time.Duration(cmp.Or(s.in.Shards, formerShards))
+		turn := s.in.Interval * time.Duration(s.in.Shard) / time.Duration(max(1, s.in.Shards))
 		s.in.NextWalk = workflow.Now(ctx).Add(turn)
 	}
 	for walked := 0; ; walked++ {
@@ -93,7 +89,7 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 		return nil
 	}
 	s.show(ctx, "", "the next walk at "+s.in.NextWalk.UTC().Format(time.RFC3339), now)
-	return attempts.For(ctx, s.logic, wait, "the next walk", s.mail.Arrived)
+	return attempts.For(ctx, wait, "the next walk", s.mail.Arrived)
 }
 
 // walk walks the shard once, and tells whether the shard no longer exists.
@@ -110,7 +106,7 @@ func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 	// Also after a walk that failed: whatever it compared, the next one goes on from there.
 	s.in.Pass++
 	if err == nil {
-		if res.Shards > 0 && s.in.Shard >= res.Shards {
+		if s.in.Shard >= res.Shards {
 			return true, nil
 		}
 		started, s.in.Interval, s.in.ProbeFrom = res.Started, res.Interval, res.ProbeFrom

@@ -42,10 +42,10 @@ func sweeping(t *testing.T, in SweepInput, walk func(n int) (sweep.WalkResult, e
 	return walks, next
 }
 
-var shard32 = SweepInput{Shard: 32, Interval: 10 * time.Minute}
+var shard32 = SweepInput{Shard: 32, Shards: 64, Interval: 10 * time.Minute}
 
 func everyTenMinutes(int) (sweep.WalkResult, error) {
-	return sweep.WalkResult{Interval: 10 * time.Minute}, nil
+	return sweep.WalkResult{Interval: 10 * time.Minute, Shards: 64}, nil
 }
 
 func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
@@ -60,7 +60,7 @@ func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
 
 func TestTheDetailsOfASweepSayWhatItIs(t *testing.T) {
 	sweeping(t, shard32, func(int) (sweep.WalkResult, error) {
-		return sweep.WalkResult{Interval: 10 * time.Minute, Kymas: 20, Kicked: 3}, nil
+		return sweep.WalkResult{Interval: 10 * time.Minute, Shards: 64, Kymas: 20, Kicked: 3}, nil
 	}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			details := detailsOf(t, env)
@@ -87,7 +87,7 @@ func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
 
 func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
 	walks, next := sweeping(t, shard32, func(int) (sweep.WalkResult, error) {
-		return sweep.WalkResult{Interval: time.Minute}, nil
+		return sweep.WalkResult{Interval: time.Minute, Shards: 64}, nil
 	}, nil)
 	require.InDelta(t, time.Minute.Seconds(), (walks[2] - walks[1]).Seconds(), 1)
 	require.Equal(t, time.Minute, next.Interval)
@@ -104,7 +104,7 @@ func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
 		if len(began) == 2 {
 			return sweep.WalkResult{}, fault.ToTemporal(fault.New(fault.Rejected, "Forbidden", "cannot be retried"))
 		}
-		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, ProbeFrom: lastWhole}, nil
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, Shards: 64, ProbeFrom: lastWhole}, nil
 	}, activity.RegisterOptions{Name: "WalkShard"})
 	env.ExecuteWorkflow(SweepWorkflow, shard32)
 	require.Equal(t, []uint64{0, lastWhole, lastWhole}, began[:3])
@@ -125,7 +125,7 @@ func TestTheWalksOfASweepAreCounted(t *testing.T) {
 		if len(passes) == 2 {
 			return sweep.WalkResult{}, fault.ToTemporal(fault.New(fault.Rejected, "Forbidden", "cannot be retried"))
 		}
-		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute}, nil
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, Shards: 64}, nil
 	}, activity.RegisterOptions{Name: "WalkShard"})
 	env.ExecuteWorkflow(SweepWorkflow, SweepInput{Shard: 32, Interval: time.Minute, Pass: 7})
 	require.Len(t, passes, walksPerRun)
@@ -146,7 +146,7 @@ func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
 	var reported []time.Time
 	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
 		reported = append(reported, in.RunStarted)
-		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute}, nil
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, Shards: 64}, nil
 	}, activity.RegisterOptions{Name: "WalkShard"})
 	env.ExecuteWorkflow(SweepWorkflow, shard32)
 	require.Len(t, reported, walksPerRun)

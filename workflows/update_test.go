@@ -54,7 +54,7 @@ func TestTheReconcileUpdateIsNotAnsweredByAReconcileThatBeganBefore(t *testing.T
 	}
 	env.RegisterDelayedCallback(func() {
 		require.True(t, answer.result.Completed)
-		require.Equal(t, 2, w.counts["sync"])
+		require.Equal(t, 2, w.count("sync"))
 	}, time.Minute)
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
@@ -78,8 +78,8 @@ func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
 func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
 	env := environment(t, quietWorld())
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		e := newEntity(ctx, kymaRef, nil)
-		if err := e.serve(ctx, func() (string, string) { return "Ready", "" }); err != nil {
+		e := newKymaRun(ctx, KymaInput{Ref: kymaRef})
+		if err := e.serve(ctx); err != nil {
 			return err
 		}
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,9 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
+	if isQuick(ctx) && len(job.Plan.Before)+len(job.Plan.After) > 0 {
+		return nil, ErrLater
+	}
 	if err := a.inject(ctx, job); err != nil {
 		return nil, err
 	}
@@ -151,9 +155,16 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		})
 		return b, nil, err
 	}
-	request, err := a.Options.Artifacts.Prepare(ctx, sourceOf(m, a.steps.RemoteNamespace(m)), cluster)
+	source := sourceOf(m, a.steps.RemoteNamespace(m))
+	if isQuick(ctx) && !a.Options.Artifacts.Knows(source) {
+		return nil, nil, ErrLater
+	}
+	request, err := a.Options.Artifacts.Prepare(ctx, source, cluster)
 	if err != nil {
 		return nil, nil, clusters.Classify(err)
+	}
+	if isQuick(ctx) && !a.hasRendered(request, by.Key()) {
+		return nil, nil, ErrLater
 	}
 	b, err := a.bundleOf(ctx, request, by)
 	return b, request.Silent, err
@@ -171,4 +182,20 @@ func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest
 		}
 		return bundle.Build(all, by)
 	})
+}
+
+type quicklyKey struct{}
+
+// ErrLater means that the work takes longer than the caller of Quickly wants to wait. Nothing was done.
+var ErrLater = errors.New("the work takes longer than a workflow task may")
+
+// Quickly returns a context in which Prepare fails with ErrLater if layers have to be fetched or rendered, or hooks to be run.
+func Quickly(ctx context.Context) context.Context { return context.WithValue(ctx, quicklyKey{}, true) }
+
+func isQuick(ctx context.Context) bool { return ctx.Value(quicklyKey{}) != nil }
+
+// hasRendered reports whether the bundle of a render request is in the cache.
+func (a *Applier) hasRendered(request *artifacts.RenderRequest, adaptation string) bool {
+	_, known := a.bundles.Peek(request.Key + adaptation)
+	return known
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 const (
@@ -22,6 +23,21 @@ const (
 	forgetWaiter = 40 * time.Minute
 )
 
+// Waiter waits for a registry.
+type Waiter struct {
+	// Workflow is the id of the workflow.
+	Workflow string
+	// Manifest is the Manifest whose layers it waits for, and zero if the workflow waits for a component version.
+	Manifest kick.Ref
+}
+
+type manifestKey struct{}
+
+// ForManifest returns a context for the work on a Manifest: if a registry lacks one of its layers, the Manifest waits.
+func ForManifest(ctx context.Context, manifest kick.Ref) context.Context {
+	return context.WithValue(ctx, manifestKey{}, manifest)
+}
+
 // awaited has what workflows wait for because a registry did not give it: a layer or a component version that it did not
 // have, what came damaged, or anything while the registry did not answer. The waits of workflows grow to 15 minutes, so
 // that a lasting fault costs little. Asking the registry once for all that wait for the same costs less, so it is asked
@@ -31,8 +47,8 @@ type awaited struct {
 
 	mu    sync.Mutex
 	wants map[string]*want
-	// ready are the workflows to wake.
-	ready []string
+	// ready are the waiters to wake.
+	ready []Waiter
 	// changed has an entry when there is something for Watch to do.
 	changed chan struct{}
 }
@@ -41,8 +57,8 @@ type awaited struct {
 type want struct {
 	key, host string
 	fetch     func(context.Context) error
-	// waiters are the ids of the workflows, with the time of their last attempt.
-	waiters  map[string]time.Time
+	// waiters have the time of their last attempt.
+	waiters  map[Waiter]time.Time
 	failures int
 	next     time.Time
 }
@@ -53,35 +69,36 @@ func newAwaited(clock func() time.Time) *awaited {
 
 // asked notes how a fetch for a workflow ended. host begins with the name of the registry.
 func (a *awaited) asked(ctx context.Context, key, host string, err error, fetch func(context.Context) error) {
-	workflow := ""
+	var waiter Waiter
 	if activity.IsActivity(ctx) {
-		workflow = activity.GetInfo(ctx).WorkflowExecution.ID
+		waiter.Manifest, _ = ctx.Value(manifestKey{}).(kick.Ref)
+		waiter.Workflow = activity.GetInfo(ctx).WorkflowExecution.ID
 	}
-	a.note(workflow, key, host, err, fetch)
+	a.note(waiter, key, host, err, fetch)
 }
 
-func (a *awaited) note(workflow, key, host string, err error, fetch func(context.Context) error) {
+func (a *awaited) note(waiter Waiter, key, host string, err error, fetch func(context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := a.wants[key]
 	if err == nil {
 		if w != nil {
-			delete(w.waiters, workflow)
+			delete(w.waiters, waiter)
 			a.arrived(w)
 		}
 		return
 	}
-	if f := fault.Of(err); workflow == "" || f.Kind != fault.Transient || f.Reason == "Error" {
+	if f := fault.Of(err); waiter.Workflow == "" || f.Kind != fault.Transient || f.Reason == "Error" {
 		return
 	}
 	if w == nil {
 		host, _, _ = strings.Cut(withoutScheme(host), "/")
-		w = &want{key: key, host: host, fetch: fetch, waiters: map[string]time.Time{}}
+		w = &want{key: key, host: host, fetch: fetch, waiters: map[Waiter]time.Time{}}
 		w.failed(a.clock(), err)
 		a.wants[key] = w
 		a.notify()
 	}
-	w.waiters[workflow] = a.clock()
+	w.waiters[waiter] = a.clock()
 }
 
 // arrived wakes all that wait, and has the registry asked at once for what else it did not give.
@@ -112,12 +129,14 @@ func (w *want) failed(now time.Time, err error) {
 	w.next = now.Add(max(wait, retryAfterOf(err)))
 }
 
-func (a *awaited) take() []string {
+func (a *awaited) take() []Waiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ready := a.ready
 	a.ready = nil
-	slices.Sort(ready)
+	slices.SortFunc(ready, func(x, y Waiter) int {
+		return cmp.Or(strings.Compare(x.Workflow, y.Workflow), strings.Compare(x.Manifest.Name, y.Manifest.Name))
+	})
 	return slices.Compact(ready)
 }
 
@@ -158,7 +177,7 @@ func (a *awaited) askAgain(ctx context.Context, due map[string][]*want) {
 					return
 				}
 				if err == nil {
-					a.note("", w.key, w.host, nil, nil) // also where a copy of an earlier answer does
+					a.note(Waiter{}, w.key, w.host, nil, nil) // also where a copy of an earlier answer does
 					continue
 				}
 				failed := wants[i : i+1]

@@ -41,13 +41,13 @@ func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
 					return nil
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				woken := make(chan []string)
+				woken := make(chan []Waiter)
 				var watch sync.WaitGroup
-				watch.Go(func() { s.Watch(ctx, func(_ context.Context, workflows []string) { woken <- workflows }) })
-				for _, id := range []string{"manifest/b", "manifest/a", "kyma/a", "manifest/a"} {
-					s.awaited.note(id, "key", "registry.example.com/sub", failure, fetch)
+				watch.Go(func() { s.Watch(ctx, func(_ context.Context, waiters []Waiter) { woken <- waiters }) })
+				for _, id := range []string{"kyma/m-b", "kyma/m-a", "kyma/a", "kyma/m-a"} {
+					s.awaited.note(Waiter{Workflow: id}, "key", "registry.example.com/sub", failure, fetch)
 				}
-				require.Equal(t, []string{"kyma/a", "manifest/a", "manifest/b"}, <-woken, name)
+				require.Equal(t, []Waiter{{Workflow: "kyma/a"}, {Workflow: "kyma/m-a"}, {Workflow: "kyma/m-b"}}, <-woken, name)
 				require.LessOrEqual(t, time.Since(well), time.Minute, name)
 				require.LessOrEqual(t, asked, 5+int(outage/time.Minute), name)
 				require.Empty(t, s.awaited.wants)
@@ -66,7 +66,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		well := time.Now().Add(time.Hour)
 		asked := 0
 		for _, key := range []string{"a", "b", "c", "d"} {
-			s.awaited.note("manifest/"+key, key, "https://registry.example.com", down, func(context.Context) error {
+			s.awaited.note(Waiter{Workflow: "kyma/m-" + key}, key, "https://registry.example.com", down, func(context.Context) error {
 				asked++
 				if time.Now().Before(well) {
 					return down
@@ -75,20 +75,20 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 			})
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var all []string
+		var all []Waiter
 		var watch sync.WaitGroup
 		watch.Go(func() {
-			s.Watch(ctx, func(_ context.Context, workflows []string) { all = append(all, workflows...) })
+			s.Watch(ctx, func(_ context.Context, waiters []Waiter) { all = append(all, waiters...) })
 		})
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		require.Less(t, asked, 40, "it is asked for one of the four")
 		for _, key := range []string{"a", "b", "c", "d"} {
-			s.awaited.note("manifest/"+key, key, "https://registry.example.com", down, nil)
+			s.awaited.note(Waiter{Workflow: "kyma/m-" + key}, key, "https://registry.example.com", down, nil)
 		}
 		time.Sleep(31 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{"manifest/a", "manifest/b", "manifest/c", "manifest/d"}, all)
+		require.Equal(t, []Waiter{{Workflow: "kyma/m-a"}, {Workflow: "kyma/m-b"}, {Workflow: "kyma/m-c"}, {Workflow: "kyma/m-d"}}, all)
 		cancel()
 		watch.Wait()
 	})
@@ -99,25 +99,25 @@ func TestNobodyWaitsForWhatARegistryCannotChange(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := newAwaited(func() time.Time { return now })
 	missing := slowRetry(ReasonLayerNotFound, "gone")
-	a.note("manifest/a", "key", "host", fault.New(fault.Rejected, ReasonInvalidDescriptor, "it is a chart"), nil)
-	a.note("manifest/a", "key", "host", context.Canceled, nil)
-	a.note("manifest/a", "key", "host", errors.New("panic: boom"), nil)
-	a.note("", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "kyma/m-a"}, "key", "host", fault.New(fault.Rejected, ReasonInvalidDescriptor, "it is a chart"), nil)
+	a.note(Waiter{Workflow: "kyma/m-a"}, "key", "host", context.Canceled, nil)
+	a.note(Waiter{Workflow: "kyma/m-a"}, "key", "host", errors.New("panic: boom"), nil)
+	a.note(Waiter{}, "key", "host", missing, nil)
 	require.Empty(t, a.wants)
 
-	a.note("manifest/a", "key", "host", missing, nil)
-	a.note("manifest/b", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "kyma/m-a"}, "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "kyma/m-b"}, "key", "host", missing, nil)
 	now = now.Add(30 * time.Minute)
-	a.note("manifest/b", "key", "host", missing, nil)
+	a.note(Waiter{Workflow: "kyma/m-b"}, "key", "host", missing, nil)
 	now = now.Add(20 * time.Minute)
 	a.due()
 	require.Len(t, a.wants["key"].waiters, 1, "a workflow that does not ask again is gone")
-	a.note("manifest/b", "key", "host", nil, nil)
+	a.note(Waiter{Workflow: "kyma/m-b"}, "key", "host", nil, nil)
 	require.Empty(t, a.take(), "who has it need not be woken")
 
 	busy := fault.New(fault.Transient, ReasonRegistryUnavailable, "busy")
 	busy.RetryAfter = 3 * time.Minute
-	a.note("manifest/a", "key", "host", busy, nil)
+	a.note(Waiter{Workflow: "kyma/m-a"}, "key", "host", busy, nil)
 	require.Equal(t, now.Add(3*time.Minute), a.wants["key"].next, "a registry may ask for a longer wait")
 }
 

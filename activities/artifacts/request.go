@@ -51,6 +51,12 @@ type RenderRequest struct {
 // infoBytes is roughly what a layerInfo takes.
 const infoBytes = 1 << 10
 
+// Knows reports whether Prepare needs to fetch nothing for a source.
+func (s *Store) Knows(source Source) bool {
+	_, known := s.infos.Peek(source.Install.key())
+	return known
+}
+
 // Prepare works out the render request of a source for a cluster. A layer seen before is not fetched again, and
 // the cluster is asked only for what a chart asks for.
 func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*RenderRequest, error) {

@@ -185,9 +185,8 @@ type layerInfo struct {
 	requires render.Requirements
 }
 
-// Watch asks registries again for what workflows wait for, and calls wake with the ids of those that have it now, until ctx
-// is done.
-func (s *Store) Watch(ctx context.Context, wake func(ctx context.Context, workflows []string)) {
+// Watch asks registries again for what is missing, and calls wake with the waiters that can go on, until ctx is done.
+func (s *Store) Watch(ctx context.Context, wake func(ctx context.Context, waiters []Waiter)) {
 	for {
 		if ready := s.awaited.take(); len(ready) > 0 {
 			wake(ctx, ready)

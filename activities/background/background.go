@@ -1,6 +1,6 @@
 // Package background joins the steps of a reconcile of a Kyma that nobody waits for, such as one after a change of the
 // catalog that concerns the whole fleet. One activity of a queue can be overtaken, where steps within a workflow task
-// cannot. LookInBackground is the one activity; its name is in histories.
+// cannot. ReconcileInBackground is the one activity.
 package background
 
 import (
@@ -11,9 +11,11 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
@@ -27,15 +29,27 @@ type Resolver interface {
 	ResolveKyma(ctx context.Context, in resolve.Input) (resolve.Result, error)
 }
 
+// Installer is the step that installs modules; *install.Activities is one.
+type Installer interface {
+	InstallModules(ctx context.Context, in install.ModulesInput) ([]install.Installed, error)
+}
+
+// Reporter is the step that writes the status of the Kyma; *status.Activities is one.
+type Reporter interface {
+	ReportKyma(ctx context.Context, in status.ReportInput) (status.ReportResult, error)
+}
+
 // Activities are the joined steps.
 type Activities struct {
 	synchronizer Synchronizer
 	resolver     Resolver
+	installer    Installer
+	reporter     Reporter
 }
 
-// New joins two steps.
-func New(synchronizer Synchronizer, resolver Resolver) *Activities {
-	return &Activities{synchronizer: synchronizer, resolver: resolver}
+// New joins the steps.
+func New(synchronizer Synchronizer, resolver Resolver, installer Installer, reporter Reporter) *Activities {
+	return &Activities{synchronizer: synchronizer, resolver: resolver, installer: installer, reporter: reporter}
 }
 
 // Input names the Kyma to reconcile.
@@ -45,6 +59,10 @@ type Input struct {
 	Seen []desired.Seen `json:"seen,omitempty"`
 	// Since is that of resolve.Input.
 	Since time.Time `json:"since,omitzero"`
+	// ManifestGone is that of status.ReportInput.
+	ManifestGone bool `json:"manifestGone,omitempty"`
+	// Busy are Manifests that somebody works on: they are not installed here.
+	Busy []kick.Ref `json:"busy,omitempty"`
 }
 
 // Result is what the steps found and did.
@@ -54,11 +72,15 @@ type Result struct {
 	Sync  syncing.Result `json:"sync"`
 	// Resolved is nil where that step was not taken or failed: it is then to be taken by itself.
 	Resolved *resolve.Result `json:"resolved,omitempty"`
+	// Installed is what was done for the Manifests of resolve.Result.Begin.
+	Installed []install.Installed `json:"installed,omitempty"`
+	// Reported is what the status says now. It is nil if the step was not taken or failed.
+	Reported *status.ReportResult `json:"reported,omitempty"`
 }
 
-// LookInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
-// Its error is that of the synchronization.
-func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, error) {
+// ReconcileInBackground synchronizes the remote cluster of a Kyma, writes the Manifests that the Kyma asks for, installs what
+// changed, and writes the status if no module has to be waited for. Its error is that of the synchronization.
+func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Result, error) {
 	result := Result{Began: activity.GetInfo(ctx).StartedTime}
 	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
 	result.Sync = synced
@@ -72,5 +94,46 @@ func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, er
 		return result, nil
 	}
 	result.Resolved = &resolved
-	return result, nil
+	idle := slices.DeleteFunc(slices.Clone(resolved.Begin), func(ref kick.Ref) bool { return slices.Contains(in.Busy, ref) })
+	if len(idle) > 0 {
+		result.Installed, err = a.installer.InstallModules(ctx, install.ModulesInput{Manifests: idle, Since: in.Since})
+	}
+	if err == nil && resolved.Outcome == resolve.OutcomeDone && resolved.Fault.IsZero() && Settled(resolved, result.Installed) {
+		result.Reported = a.report(ctx, in, synced, resolved, result.Installed)
+	}
+	return result, err
+}
+
+// Settled tells whether all modules that a reconcile changed are in a state that is not waited for.
+func Settled(resolved resolve.Result, installed []install.Installed) bool {
+	return len(installed) == len(resolved.Begin) && len(installed) >= len(resolved.Created)+len(resolved.Updated) && !slices.ContainsFunc(installed, func(one install.Installed) bool {
+		return one.Later || !one.Result.Judged
+	})
+}
+
+// report writes the status. It returns nil if that failed: the step is then taken by itself.
+func (a *Activities) report(ctx context.Context, in Input, synced syncing.Result, resolved resolve.Result, installed []install.Installed) *status.ReportResult {
+	report := ReportInput(in.Ref, synced)
+	report.Seen = slices.Concat(in.Seen, resolved.Wrote)
+	for _, one := range installed {
+		if k := one.Result.Kick; k != nil {
+			report.Seen = append(report.Seen, desired.Seen{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion})
+		}
+	}
+	report.Deleted, report.ManifestGone, report.InputsDigest = len(resolved.Deleted) > 0, in.ManifestGone, resolved.InputsDigest
+	report.Push = synced.Outcome == syncing.OutcomeSynced
+	reported, err := a.reporter.ReportKyma(ctx, report)
+	if err != nil {
+		activity.GetLogger(ctx).Debug("the status could not be written, the step is taken by itself", logkey.Error, err)
+		return nil
+	}
+	return &reported
+}
+
+// ReportInput is the input of a report after a synchronization.
+func ReportInput(ref kick.Ref, synced syncing.Result) status.ReportInput {
+	return status.ReportInput{
+		Ref: ref, Faults: synced.Faults, Synced: synced.Outcome == syncing.OutcomeSynced, CatalogOff: synced.CatalogOff,
+		Refused: synced.Refused, Imported: synced.Imported,
+	}
 }

@@ -1,6 +1,7 @@
 package background
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -9,17 +10,27 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
 // steps are scripted; they note what they were asked.
 type steps struct {
-	synced   syncing.Result
-	syncErr  error
-	resolErr error
-	resolved []resolve.Input
+	synced    syncing.Result
+	syncErr   error
+	resolErr  error
+	begin     []kick.Ref
+	outcome   resolve.Outcome
+	judged    map[kick.Ref]bool
+	resolved  []resolve.Input
+	installed []kick.Ref
+	reported  []status.ReportInput
+	reportErr error
 }
 
 func (s *steps) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
@@ -28,15 +39,34 @@ func (s *steps) SyncRemote(context.Context, syncing.Input) (syncing.Result, erro
 
 func (s *steps) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
 	s.resolved = append(s.resolved, in)
-	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, s.resolErr
+	return resolve.Result{
+		Outcome: cmp.Or(s.outcome, resolve.OutcomeDone), InputsDigest: "d", Begin: s.begin,
+		Wrote: []desired.Seen{{Kind: "Manifest", Name: "m", ResourceVersion: "9"}}, Deleted: []string{"former"},
+	}, s.resolErr
+}
+
+func (s *steps) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+	s.installed = append(s.installed, in.Manifests...)
+	var all []install.Installed
+	for _, ref := range in.Manifests {
+		all = append(all, install.Installed{Ref: ref, Later: !s.judged[ref], Result: install.ApplyResult{
+			Judged: s.judged[ref], News: manifests.News{Kick: &kick.Kick{Kind: "Manifest", Name: ref.Name, ResourceVersion: "10"}},
+		}})
+	}
+	return all, nil
+}
+
+func (s *steps) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+	s.reported = append(s.reported, in)
+	return status.ReportResult{Outcome: status.OutcomeReported}, s.reportErr
 }
 
 func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	joined := New(s, s)
-	env.RegisterActivity(joined.LookInBackground)
-	value, err := env.ExecuteActivity(joined.LookInBackground, in)
+	joined := New(s, s, s, s)
+	env.RegisterActivity(joined.ReconcileInBackground)
+	value, err := env.ExecuteActivity(joined.ReconcileInBackground, in)
 	var result Result
 	if err == nil {
 		require.NoError(t, value.Get(&result))
@@ -55,6 +85,56 @@ func TestWhatWasImportedFromTheClusterIsResolvedToo(t *testing.T) {
 	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
 	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, imported}, Background: true}}, s.resolved)
+}
+
+func TestWhatWasPlannedIsInstalled(t *testing.T) {
+	manifest := kick.Ref{Namespace: "ns", Name: "demo-template", UID: "m"}
+	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced}, begin: []kick.Ref{manifest}}
+	result, err := run(t, s, Input{})
+	require.NoError(t, err)
+	require.Equal(t, []kick.Ref{manifest}, s.installed)
+	require.Len(t, result.Installed, 1)
+	require.True(t, result.Installed[0].Later)
+	require.Empty(t, s.reported, "the module has to be waited for")
+}
+
+func TestTheStatusIsWrittenWhereNoModuleHasToBeWaitedFor(t *testing.T) {
+	first, second := kick.Ref{Name: "first"}, kick.Ref{Name: "second"}
+	both := map[kick.Ref]bool{first: true, second: true}
+	kicked := desired.Seen{Kind: "ModuleTemplate", Name: "t", ResourceVersion: "7"}
+	faults := fault.Parts{}.With(fault.PartDefinitions, fault.Fault{Kind: fault.Transient, Reason: "R"})
+	for name, test := range map[string]struct {
+		steps steps
+		busy  []kick.Ref
+		want  bool
+	}{
+		"nothing changed":                {steps: steps{}, want: true},
+		"all are ready":                  {steps: steps{begin: []kick.Ref{first, second}, judged: both}, want: true},
+		"one is not ready":               {steps: steps{begin: []kick.Ref{first, second}, judged: map[kick.Ref]bool{first: true}}},
+		"somebody works on one":          {steps: steps{begin: []kick.Ref{first, second}, judged: both}, busy: []kick.Ref{second}},
+		"the Kyma is skipped":            {steps: steps{outcome: resolve.OutcomeSkipped}},
+		"the resolution failed":          {steps: steps{resolErr: errors.New("conflict")}},
+		"the status cannot be written":   {steps: steps{reportErr: errors.New("conflict")}},
+		"the synchronization has faults": {steps: steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, Faults: faults}}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &test.steps
+			s.synced.Outcome = syncing.OutcomeSynced
+			result, err := run(t, s, Input{Seen: []desired.Seen{kicked}, ManifestGone: true, Busy: test.busy})
+			require.NoError(t, err)
+			for _, ref := range test.busy {
+				require.NotContains(t, s.installed, ref)
+			}
+			require.Equal(t, test.want, result.Reported != nil)
+			if test.want {
+				require.Len(t, s.reported, 1)
+				in := s.reported[0]
+				require.Equal(t, []any{true, true, "d", true, s.synced.Faults}, []any{in.Deleted, in.ManifestGone, in.InputsDigest, in.Push, in.Faults})
+				require.Equal(t, []desired.Seen{kicked, {Kind: "Manifest", Name: "m", ResourceVersion: "9"}}, in.Seen[:2])
+				require.Len(t, in.Seen, 2+len(s.begin), "the cache must have what was installed too")
+			}
+		})
+	}
 }
 
 func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T) {

@@ -142,7 +142,7 @@ func newSweeping(t *testing.T) *sweeping {
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	steps, err := manifests.New(manifests.Options{
 		ControlPlane: installations.Client(fake.NewClientBuilder().WithScheme(scheme).WithObjects(installations.Resource(s.agent), s.module).Build()),
-		Clusters:     struct{ manifests.Access }{}, Kymas: struct{ manifests.Sender }{},
+		Clusters:     struct{ manifests.Access }{},
 	})
 	require.NoError(t, err)
 	s.prober = New(steps)

@@ -80,7 +80,7 @@ type Fault struct {
 	// Hint: see Error.Hint.
 	Hint string `json:"hint,omitempty"`
 	// SlowRetry: see Error.SlowRetry.
-	SlowRetry bool `json:"seldom,omitempty"`
+	SlowRetry bool `json:"slowRetry,omitempty"`
 }
 
 // IsZero tells whether there is no fault.

@@ -1,9 +1,11 @@
-// Package install installs and upgrades the module of a Manifest, and waits until it is ready: ApplyManifest,
+// Package install installs and upgrades the module of a Manifest, and waits until it is ready: ApplyManifest, InstallModules,
 // EnsureDefaultCR and WaitManifest are its activities. Each of them can be run again at any point.
 package install
 
 import (
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -21,6 +23,9 @@ type Options struct {
 	// ReadyWithin is how long one reconcile of a Manifest continues after everything is applied, for a module that becomes
 	// ready in that time: then its state is written together with what was applied. 1 s; below zero for none.
 	ReadyWithin time.Duration
+	// QuickAtOnce is how many modules this process installs at the same time while a workflow task waits for them; 10, which is
+	// half of its slots for workflow tasks.
+	QuickAtOnce int64
 }
 
 // Activities install modules.
@@ -29,6 +34,8 @@ type Activities struct {
 	steps    *manifests.Steps
 	applier  *apply.Applier
 	removals *removal.Removals
+	// quick has a place for each module that InstallModules works on in this process.
+	quick *semaphore.Weighted
 }
 
 // New returns the activities, to be registered with a worker.
@@ -42,5 +49,8 @@ func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Remov
 	if o.ReadyWithin == 0 {
 		o.ReadyWithin = time.Second
 	}
-	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}
+	if o.QuickAtOnce == 0 {
+		o.QuickAtOnce = 10
+	}
+	return &Activities{Options: o, steps: steps, applier: applier, removals: removals, quick: semaphore.NewWeighted(o.QuickAtOnce)}
 }

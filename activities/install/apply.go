@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -28,16 +29,22 @@ import (
 //
 // What could not be applied is in Observed with OutcomeIncomplete. The worker's interceptor converts errors into faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
-	until := time.Now().Add(a.Options.ApplyLimit)
+	return a.apply(ctx, in.Ref, time.Now().Add(a.Options.ApplyLimit))
+}
+
+// apply is ApplyManifest that begins no object after a time.
+func (a *Activities) apply(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
+	ctx, news := manifests.Noting(artifacts.ForManifest(ctx, ref))
 	for range attempts {
-		result, err := a.applyOnce(ctx, in.Ref, until)
+		result, err := a.applyOnce(ctx, ref, until)
 		if !errors.Is(err, manifests.ErrChanged) {
+			result.News = *news
 			return result, err
 		}
 	}
 	return ApplyResult{}, &fault.Error{
 		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
-		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", in.Ref),
+		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", ref),
 	}
 }
 
@@ -97,6 +104,10 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		return result.shared(other), err
 	}
 	job, err := a.applier.Prepare(ctx, m)
+	if errors.Is(err, apply.ErrLater) {
+		result.Outcome = manifests.OutcomeLater
+		return result, nil
+	}
 	if err != nil {
 		if observed, known := a.observeUnfetched(ctx, m, result.InputsDigest, err); known {
 			return result.incomplete(observed), nil
@@ -228,7 +239,7 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		job.AsOf = began
 	}
 	if changed && before.State != shared.StateUnknown && manifests.IsNews(before, &m.Status) {
-		return a.steps.KickKyma(ctx, m)
+		manifests.Changed(ctx, m)
 	}
 	return nil
 }
@@ -286,7 +297,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 		requeue.RecordedRef(ctx, before.InstalledRef, m.Status.InstalledRef)
 	}
 	if err == nil && (result.Judged || recovered) && manifests.IsNews(before, &m.Status) {
-		err = a.steps.KickKyma(ctx, m)
+		manifests.Changed(ctx, m)
 	}
 	return err
 }

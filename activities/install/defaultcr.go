@@ -33,7 +33,13 @@ const ReasonDefaultCRRetried = "DefaultCRRetried"
 // user deleted it, and it stays deleted unless the Manifest says otherwise.
 //
 // It returns what it wrote into the status.
-func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readiness.Observed, error) {
+func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (WaitResult, error) {
+	ctx, news := manifests.Noting(ctx)
+	observed, err := a.ensureDefaultCR(ctx, in)
+	return WaitResult{Observed: observed, News: *news}, err
+}
+
+func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (readiness.Observed, error) {
 	m, err := a.steps.Read(ctx, in.Ref)
 	if err != nil {
 		return readiness.Observed{}, err
@@ -88,7 +94,7 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return manifests.BeingDeleted(), nil
 	}
 	if err == nil && before != m.Status.State {
-		err = a.steps.KickKyma(ctx, m)
+		manifests.Changed(ctx, m)
 	}
 	return observed, err
 }

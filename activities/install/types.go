@@ -27,12 +27,21 @@ type ApplyResult struct {
 	Module  string `json:"module,omitempty"`
 	Version string `json:"version,omitempty"`
 	Kyma    string `json:"kyma,omitempty"`
+	manifests.News
 }
 
 // WaitInput names the Manifest to watch and what was last reported of it.
 type WaitInput struct {
 	Ref      kick.Ref           `json:"ref"`
 	Reported readiness.Observed `json:"reported"`
+	// Shown is true once the Kyma's status shows for what its module waits.
+	Shown bool `json:"shown,omitempty"`
+}
+
+// WaitResult is the state of a module that was observed, or that was written into the Manifest's status.
+type WaitResult struct {
+	readiness.Observed
+	manifests.News
 }
 
 // shared is the result of reconciling a module that another Manifest installs.

@@ -9,26 +9,28 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// WaitManifest reads the module once and returns its state when that differs from what was last reported: in state,
-// reason or message, or in that the default custom resource is wanted. Otherwise it returns a benign fault.Pending
-// error with the time of the next read. After 5 failed reads in a row it returns their fault. It writes nothing.
-func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (readiness.Observed, error) {
-	w := manifests.WaitOf(ctx, a.steps.Options.Clock())
-	attempt, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
-	defer cancel()
-	observed, m, err := a.observeManifest(attempt, in.Ref)
-	if err != nil {
-		return readiness.Observed{}, w.Failed(ctx, err)
-	}
-	if w.IsNews(observed, in.Reported) {
-		return observed, nil
-	}
-	if m != nil && w.IsLong() {
-		// The Manifest's status changes with each step, and most steps take a moment, so that its Kyma is notified of changes
-		// of the state alone. What lasts longer is worth showing there too.
-		w.Notified = a.steps.KickKyma(ctx, m) == nil
-	}
-	return readiness.Observed{}, w.Pending(ctx, "the module")
+// WaitManifest reads the module until its state differs from what was last reported: in state, reason or message, or in that the
+// default custom resource is wanted. An attempt that found nothing new ends with a benign fault.Pending error that has the
+// time of the next read. After 5 failed reads in a row it returns their fault. It writes nothing.
+//
+// If the wait becomes long, WaitManifest returns once with news although nothing changed: the Kyma's status has to show for
+// what its module waits.
+func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (WaitResult, error) {
+	return manifests.Until(ctx, a.steps.Options.Clock, "the module", func(ctx context.Context, w manifests.Wait) (WaitResult, bool, error) {
+		observed, m, err := a.observeManifest(ctx, in.Ref)
+		if err != nil {
+			return WaitResult{}, false, err
+		}
+		if w.IsNews(observed, in.Reported) {
+			return WaitResult{Observed: observed}, true, nil
+		}
+		if m != nil && !in.Shown && w.IsLong() {
+			ctx, news := manifests.Noting(ctx)
+			manifests.Changed(ctx, m)
+			return WaitResult{Observed: in.Reported, News: *news}, true, nil
+		}
+		return WaitResult{}, false, nil
+	})
 }
 
 // Observe reads the Manifest and the state of its module.

@@ -4,33 +4,35 @@ import (
 	"maps"
 	"slices"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Search attributes, all of type Keyword. They are registered at start where missing.
+// Search attributes. A process registers them when it starts.
 const (
 	AttributeKymaName      = "KymaName"
 	AttributeKymaState     = "KymaState"
 	AttributeKymaChannel   = "KymaChannel"
-	AttributeModuleName    = "ModuleName"
-	AttributeModuleVersion = "ModuleVersion"
-	AttributeModuleState   = "ModuleState"
 	AttributeRemoteCluster = "RemoteCluster"
+	// AttributeFailingModules are the names of modules with the state Error.
+	AttributeFailingModules = "FailingModules"
 )
+
+// SearchAttributes lists the names of all search attributes.
+func SearchAttributes() []string {
+	return []string{AttributeKymaName, AttributeKymaState, AttributeKymaChannel, AttributeRemoteCluster, AttributeFailingModules}
+}
+
+// TypeOf is the type of a search attribute.
+func TypeOf(attribute string) enumspb.IndexedValueType {
+	if attribute == AttributeFailingModules {
+		return enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
+	}
+	return enumspb.INDEXED_VALUE_TYPE_KEYWORD
+}
 
 // Attributes are search attributes by name.
 type Attributes map[string]string
-
-// AttributesOf are those that a Manifest's workflow has from its start on, so that it is found also when its first step
-// fails.
-func AttributesOf(m *v1beta2.Manifest) Attributes {
-	return Attributes{
-		AttributeKymaName: m.KymaName(), AttributeModuleName: m.ModuleName(), AttributeModuleVersion: m.Spec.Version,
-		AttributeModuleState: string(m.Status.State),
-	}
-}
 
 // typed are the attributes that are not empty, as a start takes them.
 func (a Attributes) typed() temporal.SearchAttributes {

@@ -1,6 +1,10 @@
 package kick
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Names of the signals that the workflows understand.
 const (
@@ -8,9 +12,6 @@ const (
 	Signal = "kick"
 	// SignalContinueAsNew is for operators: the run continues as new the next time that it is idle.
 	SignalContinueAsNew = "force-continue-as-new"
-	// SignalPurge tells a Manifest's workflow to force what an orderly removal could not remove. Its argument is a
-	// Kick. Like every kick it is no fact: its receiver reads first whether the Manifest's Kyma is being deleted.
-	SignalPurge = "purge"
 )
 
 // Update names.
@@ -38,6 +39,12 @@ type Kick struct {
 	Namespace       string `json:"namespace,omitempty"`
 	Name            string `json:"name,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Work asks for a step of the Manifest that the kick names: the Kyma's workflow applies, removes or observes it. UID says
+	// which Manifest of that name it is.
+	Work bool      `json:"work,omitempty"`
+	UID  types.UID `json:"uid,omitempty"`
+	// IfIdle says that a kick with Work counts only if nobody works on the Manifest.
+	IfIdle bool `json:"ifIdle,omitempty"`
 	// Urgent kicks (a changed spec, a deletion) are acted on at once, even while others are being paced.
 	Urgent bool `json:"urgent,omitempty"`
 	// Deleting interrupts a running installation, because the object was seen with a deletion timestamp.
@@ -50,8 +57,6 @@ type Kick struct {
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Since is when a watcher saw the change that modules are to be applied for. It is measured only.
 	Since *time.Time `json:"since,omitempty"`
-	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.
-	Found Attributes `json:"-"`
 }
 
 // Start is the input with which an entity's workflow is started. Workflows extend it with what they
@@ -66,6 +71,9 @@ func (k Kick) SeenAt(at time.Time) Kick {
 	k.Since = &at
 	return k
 }
+
+// Manifest returns the Manifest that the kick names.
+func (k Kick) Manifest() Ref { return Ref{Namespace: k.Namespace, Name: k.Name, UID: k.UID} }
 
 // Earliest is the earlier of two times that may be zero.
 func Earliest(a, b time.Time) time.Time {

@@ -30,16 +30,6 @@ func startedAs(t *testing.T, send func(*Sender) error) temporal.Priority {
 	return started
 }
 
-func TestWhatSomebodyWaitsForComesBeforeWhatConcernsMany(t *testing.T) {
-	manifest := func(k Kick) temporal.Priority {
-		k.Found = Attributes{AttributeKymaName: "demo"}
-		return startedAs(t, func(s *Sender) error { return s.Manifest(t.Context(), demo, k) })
-	}
-	require.Equal(t, temporal.Priority{FairnessKey: "account-7"}, manifest(Kick{Reason: "Manifest changed", Urgent: true}))
-	require.Equal(t, temporal.Priority{FairnessKey: "account-7"}, manifest(Kick{Reason: "Manifest is being deleted", Deleting: true}))
-	require.Equal(t, temporal.Priority{FairnessKey: "account-7", PriorityKey: 4}, manifest(Kick{Reason: "Manifest changed"}))
-}
-
 // It sleeps between looks for months: were it started for a new version, edits would come last ever after.
 func TestTheWorkflowOfAKymaHasNoPriorityOfItsOwn(t *testing.T) {
 	for _, urgent := range []bool{true, false} {

@@ -35,9 +35,8 @@ func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 
 // Names under which the workflows are registered. They are part of recorded histories: never rename one.
 const (
-	KymaWorkflow     = "KymaWorkflow"
-	ManifestWorkflow = "ManifestWorkflow"
-	SweepWorkflow    = "SweepWorkflow"
+	KymaWorkflow  = "KymaWorkflow"
+	SweepWorkflow = "SweepWorkflow"
 	// WatcherWorkflow sets up the routing of one Watcher, CertificatesWorkflow rotates the authorities of agents and listener.
 	WatcherWorkflow      = "WatcherWorkflow"
 	CertificatesWorkflow = "CertificatesWorkflow"
@@ -47,14 +46,11 @@ const (
 
 // Workflows are the names of all workflows that an instance has.
 func Workflows() []string {
-	return []string{KymaWorkflow, ManifestWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow, RolloutWorkflow}
+	return []string{KymaWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow, RolloutWorkflow}
 }
 
 // KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
 func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
-
-// ManifestWorkflowID is the id of the workflow of one Manifest.
-func ManifestWorkflowID(r Ref) string { return entityID("manifest", r) }
 
 // WatcherWorkflowID is the id of the workflow of one Watcher.
 func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
@@ -78,4 +74,5 @@ const (
 	RemoteQueue       = "lifecycle-manager-remote"
 	SweepQueue        = "lifecycle-manager-sweep"
 	BackgroundQueue   = "lifecycle-manager-background"
+	FollowQueue       = "lifecycle-manager-follow"
 )

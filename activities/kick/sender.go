@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,34 +26,29 @@ type Sender struct {
 
 // NewSender returns a Sender that uses the given Temporal client. The counter may be nil, and so may tenants: then all
 // Kymas are of one.
-func NewSender(temporal client.Client, counter Counter, tenants Tenants) *Sender {
-	return &Sender{temporal: temporal, counter: counter, tenants: tenants}
+func NewSender(server client.Client, counter Counter, tenants Tenants) *Sender {
+	return &Sender{temporal: server, counter: counter, tenants: tenants}
 }
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.
 func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
-	k.Found = Attributes{AttributeKymaName: ref.Name}
-	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, Signal, ref, k)
+	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k, Attributes{AttributeKymaName: ref.Name})
 }
 
-// Manifest wakes the workflow of a Manifest and starts it where none is open.
-func (s *Sender) Manifest(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, Signal, ref, k)
+// Manifest asks the workflow of a Kyma for a step of one of its Manifests, and starts the workflow if none is open.
+func (s *Sender) Manifest(ctx context.Context, kyma, manifest Ref, k Kick) error {
+	k.Work, k.Namespace, k.Name, k.UID = true, manifest.Namespace, manifest.Name, manifest.UID
+	return s.Kyma(ctx, kyma, k)
 }
 
 // Watcher wakes the workflow of a Watcher and starts it where none is open.
 func (s *Sender) Watcher(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, Signal, ref, k)
+	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, ref, k, nil)
 }
 
 // Rollout wakes the workflow of a ModuleRollout and starts it where none is open.
 func (s *Sender) Rollout(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, Signal, ref, k)
-}
-
-// Purge tells the workflow of a Manifest to force what remains of its module, and starts it where none is open.
-func (s *Sender) Purge(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, SignalPurge, ref, k)
+	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, ref, k, nil)
 }
 
 // OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
@@ -75,23 +71,23 @@ func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) erro
 	return nil
 }
 
-func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal string, ref Ref, k Kick) error {
+func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref Ref, k Kick, found Attributes) error {
 	options := client.StartWorkflowOptions{
 		ID:                       id,
 		TaskQueue:                ControlPlaneQueue,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            ref.String(),
-		TypedSearchAttributes:    k.Found.typed(),
-		Priority:                 inQueue(workflow, signal, s.tenantOf(ctx, ref, k), k),
+		TypedSearchAttributes:    found.typed(),
+		Priority:                 temporal.Priority{FairnessKey: fairnessKey(s.tenantOf(ctx, ref, found))},
 	}
-	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref})
+	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
 	var refused *serviceerror.InvalidArgument
 	if errors.As(err, &refused) && options.TypedSearchAttributes.Size() > 0 {
 		// A server that does not know a search attribute (yet, or not any more) refuses the start. The workflow matters
 		// more than that it is found: it upserts its attributes itself with its first report.
 		options.TypedSearchAttributes = Attributes{}.typed()
-		_, err = s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref})
+		_, err = s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
 	}
 	if err != nil {
 		return fmt.Errorf("kick workflow %s: %w", id, err)
@@ -100,9 +96,9 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal strin
 	return nil
 }
 
-// tenantOf is the tenant of a kicked Kyma, or of the Kyma whose Manifest is kicked, which is in the same namespace.
-func (s *Sender) tenantOf(ctx context.Context, ref Ref, k Kick) string {
-	name := k.Found[AttributeKymaName]
+// tenantOf returns the tenant of a kicked Kyma.
+func (s *Sender) tenantOf(ctx context.Context, ref Ref, found Attributes) string {
+	name := found[AttributeKymaName]
 	if s.tenants == nil || name == "" {
 		return ""
 	}

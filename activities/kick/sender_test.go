@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
-	"go.temporal.io/sdk/temporal"
 )
 
 var demo = Ref{Namespace: "kcp-system", Name: "demo", UID: "uid"}
@@ -22,35 +21,27 @@ func (c counted) KickSent(reason string) { c[reason]++ }
 
 // One workflow per resource, whoever kicks first: an open one is signalled, and one that ended is followed by another.
 func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
+	manifest := Ref{Namespace: "kcp-system", Name: "demo-keda-1", UID: "manifest-uid"}
 	for name, tc := range map[string]struct {
-		send             func(*Sender) error
-		id, kind, signal string
-		found            Attributes
-		priority         int
+		send func(*Sender) error
+		kick Kick
 	}{
-		"a Kyma's": {
-			send: func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r"}) },
-			id:   "kyma/kcp-system/demo/uid", kind: "KymaWorkflow", signal: "kick", found: Attributes{"KymaName": "demo"},
+		"for the Kyma": {
+			send: func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r"}) }, kick: Kick{Reason: "r"},
 		},
-		"a Manifest's": {
-			send: func(s *Sender) error {
-				return s.Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"KymaName": "k", "ModuleState": ""}})
-			},
-			id: "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "kick",
-			found: Attributes{"KymaName": "k", "ModuleState": ""}, priority: 4,
-		},
-		"a purged Manifest's": {
-			send: func(s *Sender) error { return s.Purge(t.Context(), demo, Kick{Reason: "r"}) },
-			id:   "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "purge",
+		"for one of its Manifests": {
+			send: func(s *Sender) error { return s.Manifest(t.Context(), demo, manifest, Kick{Reason: "r"}) },
+			kick: Kick{Reason: "r", Work: true, Namespace: "kcp-system", Name: "demo-keda-1", UID: "manifest-uid"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, count := &mocks.Client{}, counted{}
-			server.On("SignalWithStartWorkflow", mock.Anything, tc.id, tc.signal, Kick{Reason: "r", Found: tc.found}, client.StartWorkflowOptions{
-				ID: tc.id, Priority: temporal.Priority{PriorityKey: tc.priority}, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo", TypedSearchAttributes: tc.found.typed(),
+			server.On("SignalWithStartWorkflow", mock.Anything, "kyma/kcp-system/demo/uid", "kick", tc.kick, client.StartWorkflowOptions{
+				ID: "kyma/kcp-system/demo/uid", TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo",
+				TypedSearchAttributes:    Attributes{"KymaName": "demo"}.typed(),
 				WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 				WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-			}, tc.kind, Start{Ref: demo}).Return(&mocks.WorkflowRun{}, nil).Once()
+			}, "KymaWorkflow", Start{Ref: demo}).Return(&mocks.WorkflowRun{}, nil).Once()
 			require.NoError(t, tc.send(NewSender(server, count, nil)))
 			server.AssertExpectations(t)
 			require.Equal(t, counted{"r": 1}, count)
@@ -67,15 +58,15 @@ func startingWith(attributes int) any {
 func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T) {
 	send := func(server *mocks.Client, with, without error) (counted, error) {
 		signalled := func(options any, answer error) {
-			server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, "kick", mock.Anything, options, "ManifestWorkflow", mock.Anything).
+			server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, "kick", mock.Anything, options, "KymaWorkflow", mock.Anything).
 				Return(&mocks.WorkflowRun{}, answer)
 		}
 		signalled(startingWith(1), with)
 		signalled(startingWith(0), without)
 		count := counted{}
-		return count, NewSender(server, count, nil).Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"ModuleState": "Error"}})
+		return count, NewSender(server, count, nil).Kyma(t.Context(), demo, Kick{Reason: "r"})
 	}
-	unknown := serviceerror.NewInvalidArgument("Namespace ns has no mapping defined for search attribute ModuleState")
+	unknown := serviceerror.NewInvalidArgument("Namespace ns has no mapping defined for search attribute KymaName")
 
 	server := &mocks.Client{}
 	count, err := send(server, unknown, nil)

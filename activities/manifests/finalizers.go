@@ -71,10 +71,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 			}); err != nil && !isConflict(err) {
 				return err
 			}
-			// No workflow of ours reconciles the Manifest again, so its Kyma is notified before.
-			if err := a.KickKyma(ctx, m); err != nil {
-				return err
-			}
+			Changed(ctx, m)
 		}
 		before := m.DeepCopy()
 		m.Finalizers = others

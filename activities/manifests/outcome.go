@@ -28,6 +28,8 @@ const (
 	OutcomeApplied Outcome = "Applied"
 	// OutcomeIncomplete means that some objects could not be applied; Observed says which and why.
 	OutcomeIncomplete Outcome = "Incomplete"
+	// OutcomeLater means that the work takes longer than its caller wants to wait: nothing was applied.
+	OutcomeLater Outcome = "Later"
 	// OutcomeWaiting means that the removal has begun and waits; Observed says for what.
 	OutcomeWaiting Outcome = "Waiting"
 	// OutcomeRemoved means that nothing remains and the finalizers were removed.
@@ -49,4 +51,5 @@ type ReportResult struct {
 	Outcome Outcome `json:"outcome"` // OutcomeGone, OutcomeDeleting or OutcomeApplied
 	// Changed is true when the status was written.
 	Changed bool `json:"changed"`
+	News
 }

@@ -65,8 +65,8 @@ func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2
 	return now, nil
 }
 
-// Undecided says why a Manifest may not be installed as it is; nil if it may. Its Kyma's workflow, which decides, is then
-// notified. It returns the Manifest, which may be read again.
+// Undecided says why a Manifest may not be installed as it is; nil if it may. The news of the activity then ask the Kyma's
+// workflow, which decides, for a reconcile. Undecided returns the Manifest, which may be read again.
 func (a *Steps) Undecided(
 	ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma,
 ) (*v1beta2.Manifest, *readiness.Observed, error) {
@@ -96,7 +96,8 @@ func (a *Steps) Undecided(
 		}
 		m = read
 	}
-	return m, a.refusal(m, kyma), a.requestReconcile(ctx, m, "a Manifest is not as planned")
+	notPlanned(ctx, m)
+	return m, a.refusal(m, kyma), nil
 }
 
 // refusal says why a Manifest is not installed although its Kyma is ours. Of one that nobody planned, the Kyma gets an Event:

@@ -14,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReportManifest writes the observed state of the module into the Manifest's status, with its conditions, and notifies
-// the Kyma's workflow when state, message or version changed. Nothing is written when nothing changes.
+// ReportManifest writes the observed state of the module into the Manifest's status, with its conditions. It has news if
+// state, message or version changed. It writes nothing if nothing changes.
 func (a *Steps) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
 	return a.Report(ctx, in, isFirstAttempt(ctx))
 }
@@ -30,8 +30,10 @@ func isFirstAttempt(ctx context.Context) bool {
 	return info.IsLocalActivity && info.Attempt == 1
 }
 
-// Report is ReportManifest. Where this is not the first attempt, the Kyma is notified although nothing changed.
-func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportResult, error) {
+// Report is ReportManifest. If this is not the first attempt, there are news although nothing changed.
+func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result ReportResult, err error) {
+	ctx, news := Noting(ctx)
+	defer func() { result.News = *news }()
 	m, err := a.Read(ctx, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -39,7 +41,7 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportR
 	if m == nil {
 		return ReportResult{Outcome: OutcomeGone}, nil
 	}
-	result := ReportResult{Outcome: OutcomeApplied}
+	result = ReportResult{Outcome: OutcomeApplied}
 	observed := in.Observed
 	if !m.DeletionTimestamp.IsZero() {
 		result.Outcome = OutcomeDeleting
@@ -60,9 +62,9 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportR
 	if err != nil {
 		return ReportResult{}, err
 	}
-	// An earlier attempt may have written and then failed to notify.
+	// The result of an earlier attempt that has written may be lost.
 	if IsNews(before, &m.Status) || !first {
-		return result, a.KickKyma(ctx, m)
+		Changed(ctx, m)
 	}
 	return result, nil
 }

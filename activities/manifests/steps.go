@@ -1,6 +1,6 @@
 // Package manifests is how every activity on a Manifest begins and ends: the Manifest is read live, its owner and its
-// cluster are checked, finalizers are added first and removed last, and what was done is recorded in its status,
-// after which the workflow of its Kyma is notified.
+// cluster are checked, finalizers are added first and removed last, and the result is recorded in its status. News tell the
+// Kyma's workflow what changed.
 //
 // Steps is the entry point; packages install, uninstall and purge take theirs from it. ReportManifest is an activity of
 // its own.
@@ -17,7 +17,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/injection"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -29,17 +28,11 @@ type Access interface {
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// Sender kicks the open workflow of a Kyma; *kick.Sender implements it.
-type Sender interface {
-	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
-}
-
 // Options configure the steps.
 type Options struct {
 	// ControlPlane reads and writes Manifests. It must not be cached.
 	ControlPlane client.Client
 	Clusters     Access
-	Kymas        Sender
 	// Events may be nil: then no Event is recorded.
 	Events EventRecorder
 	// Drift may be nil: then corrections are not counted.
@@ -71,8 +64,8 @@ type Steps struct {
 
 // New returns the steps.
 func New(o Options) (*Steps, error) {
-	if o.ControlPlane == nil || o.Clusters == nil || o.Kymas == nil {
-		return nil, errors.New("manifests: ControlPlane, Clusters and Kymas must be given")
+	if o.ControlPlane == nil || o.Clusters == nil {
+		return nil, errors.New("manifests: ControlPlane and Clusters must be given")
 	}
 	if o.Fleet == nil {
 		o.Fleet = o.ControlPlane

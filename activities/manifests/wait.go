@@ -21,8 +21,12 @@ const (
 	slowPause  = 30 * time.Second
 	// stuckPause is for how long a new message about a stuck workload is not reported.
 	stuckPause = 5 * time.Minute
-	// AttemptLimit limits one read, so that a slow cluster does not hold a slot for long.
-	AttemptLimit = 8 * time.Second
+	// readLimit limits one read.
+	readLimit = 8 * time.Second
+	// attemptLimit is when the last read of an attempt begins. Reads within one attempt cost Temporal nothing.
+	attemptLimit = 20 * time.Second
+	// longPause is a pause during which no attempt runs.
+	longPause = 5 * time.Second
 	// failedReads is after how many failed reads in a row a wait gives up.
 	failedReads = 5
 
@@ -33,18 +37,14 @@ const (
 type Wait struct {
 	// Elapsed since the wait began, over all its attempts.
 	Elapsed time.Duration
-	// remembered is what earlier attempts recorded.
-	remembered WaitDetails
-	// Notified is true once the Kyma was notified of what is waited for.
-	Notified bool
+	// failed is how many reads failed in a row, and remembered what earlier attempts recorded of it.
+	failed, remembered int
 }
 
 // WaitDetails are what one attempt of a wait records for the next.
 type WaitDetails struct {
 	// Reads is how many reads failed in a row.
 	Reads int `json:"reads"`
-	// Notified is true once the Kyma was notified of what is waited for.
-	Notified bool `json:"told"`
 }
 
 // WaitOf is the wait of this activity, with what its earlier attempts recorded.
@@ -53,12 +53,10 @@ func WaitOf(ctx context.Context, now time.Time) Wait {
 		return Wait{}
 	}
 	w := Wait{Elapsed: now.Sub(activity.GetInfo(ctx).ScheduledTime)}
-	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &w.remembered); err != nil {
-			w.remembered = WaitDetails{} // an attempt of an earlier release recorded something else
-		}
+	var details WaitDetails
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &details) == nil {
+		w.failed, w.remembered = details.Reads, details.Reads
 	}
-	w.Notified = w.remembered.Notified
 	return w
 }
 
@@ -92,44 +90,74 @@ func explained(o readiness.Observed) (string, bool) {
 	return said, found && o.Reason == readiness.ReasonResourcesPending
 }
 
-// IsLong tells whether the wait lasts so long that the Kyma shows it, and the Kyma was not notified yet.
-func (w Wait) IsLong() bool { return !w.Notified && w.Elapsed >= quick }
-
-// Pending is the error of a read that found nothing new.
-func (w Wait) Pending(ctx context.Context, what string) error {
-	w.remember(ctx, 0)
-	return &fault.Error{Kind: fault.Pending, Reason: reasonWaiting, Message: "waiting for " + what, RetryAfter: w.Pause()}
-}
+// IsLong reports whether the wait lasts so long that the Kyma's status should show it.
+func (w Wait) IsLong() bool { return w.Elapsed >= quick }
 
 // Pause grows from a second to half a minute.
 func (w Wait) Pause() time.Duration {
-	if w.Elapsed < quick {
+	if w.Elapsed < quick && w.failed == 0 {
 		return quickPause
 	}
 	return min(max(w.Elapsed/10, 2*time.Second), slowPause)
 }
 
-// Failed is the error of a read that failed. The wait goes on until several reads in a row failed, or at once ends where
-// they cannot succeed without a change.
-func (w Wait) Failed(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return err
-	}
-	f := fault.Of(err)
-	if f.Kind == fault.Rejected || w.remembered.Reads+1 >= failedReads {
-		return err
-	}
-	w.remember(ctx, w.remembered.Reads+1)
-	return &fault.Error{
-		Kind: fault.Pending, Reason: reasonWaiting, RetryAfter: max(w.Pause(), 2*time.Second),
-		Message: fmt.Sprintf("could not read (%d of %d): %s", w.remembered.Reads+1, failedReads, f.Message),
+// Until reads again and again until there is news, an error that cannot go away, or the end of this attempt. Then its error is a
+// benign fault.Pending with the time of the next read. After 5 failed reads in a row it returns their fault. What is
+// what it waits for.
+func Until[R any](ctx context.Context, clock func() time.Time, what string, read func(context.Context, Wait) (R, bool, error)) (R, error) {
+	began := clock()
+	w := WaitOf(ctx, began)
+	before, last := w.Elapsed, began.Add(attemptLimit)
+	for {
+		limited, cancel := context.WithTimeout(ctx, readLimit)
+		result, news, err := read(limited, w)
+		cancel()
+		failure := ""
+		switch {
+		case err != nil && !w.mayReadAgain(ctx, err):
+			return result, err
+		case err != nil:
+			failure = fmt.Sprintf("; could not read (%d of %d): %s", w.failed, failedReads, fault.Of(err).Message)
+		case news:
+			return result, nil
+		default:
+			w.failed = 0
+		}
+		pause := w.Pause()
+		if pause >= longPause || clock().Add(pause).After(last) || !rest(ctx, pause) {
+			w.remember(ctx)
+			return result, &fault.Error{Kind: fault.Pending, Reason: reasonWaiting, Message: "waiting for " + what + failure, RetryAfter: pause}
+		}
+		w.Elapsed = before + clock().Sub(began)
 	}
 }
 
-// remember records the number of failed reads, and whether the Kyma was notified, for the next attempt: in a heartbeat,
-// which is not in the history.
-func (w Wait) remember(ctx context.Context, reads int) {
-	if now := (WaitDetails{Reads: reads, Notified: w.Notified}); now != w.remembered && activity.IsActivity(ctx) {
-		activity.RecordHeartbeat(ctx, now)
+// rest waits for the next read. It returns false if the attempt is to end now: another worker continues.
+func rest(ctx context.Context, pause time.Duration) bool {
+	if !activity.IsActivity(ctx) {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-activity.GetWorkerStopChannel(ctx):
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// mayReadAgain counts a failed read and reports whether the wait goes on. It ends at once where reads cannot succeed without a
+// change.
+func (w *Wait) mayReadAgain(ctx context.Context, err error) bool {
+	w.failed++
+	return !errors.Is(ctx.Err(), context.Canceled) && fault.Of(err).Kind != fault.Rejected && w.failed < failedReads
+}
+
+// remember records the number of failed reads for the next attempt: in a heartbeat, which is not in the history.
+func (w *Wait) remember(ctx context.Context) {
+	if w.failed != w.remembered && activity.IsActivity(ctx) {
+		activity.RecordHeartbeat(ctx, WaitDetails{Reads: w.failed})
 	}
 }

@@ -1,11 +1,10 @@
-// Package purge forces what an orderly removal could not remove within the grace period: SendPurge asks the workflows
-// of a Kyma's Manifests for it, and PurgeManifest does it for one of them. Rules say which finalizers may be removed;
+// Package purge forces what an orderly removal could not remove within the grace period: AdmitPurge asks the removal budget
+// whether a Kyma's modules may be purged, and PurgeManifest purges one of them. Rules say which finalizers may be removed;
 // each object that is forced is an Event, a line in the log and a count, by Recorder
 // (docs/design/deletion-and-purge.md#the-purge).
 package purge
 
 import (
-	"errors"
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
@@ -15,8 +14,6 @@ import (
 
 // Options configure the activities.
 type Options struct {
-	// Manifests reaches the workflows of Manifests.
-	Manifests Sender
 	// Purges records what is forced; by default with Events alone.
 	Purges *Recorder
 	// Budget may be nil: then nothing bounds purges.
@@ -36,15 +33,12 @@ type Activities struct {
 }
 
 // New returns the activities, to be registered with a worker.
-func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) (*Activities, error) {
-	if o.Manifests == nil {
-		return nil, errors.New("purge: Manifests must be given")
-	}
+func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) *Activities {
 	if o.Purges == nil {
 		o.Purges = NewRecorder(steps.Options.ControlPlane)
 	}
 	if o.PurgeLimit == 0 {
 		o.PurgeLimit = 75 * time.Second
 	}
-	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}, nil
+	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +16,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
@@ -28,7 +26,7 @@ import (
 type Input struct {
 	Ref kick.Ref `json:"ref"`
 	// Abandon makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
-	Abandon bool `json:"letGo,omitempty"`
+	Abandon bool `json:"abandon,omitempty"`
 }
 
 // Result says what was forced.
@@ -103,7 +101,7 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 			return Result{}, context.Cause(ctx)
 		case err == nil:
 		case errors.Is(err, manifests.ErrChanged):
-			// Another purge of it, by its Kyma's workflow or its own, was faster.
+			// An earlier attempt was faster.
 			return Result{}, err
 		case in.Abandon && !p.continues(err, late):
 			if err := p.abandon(ctx, err); err != nil {
@@ -116,7 +114,6 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	if err := p.release(ctx); err != nil {
 		return p.stopped(err, false)
 	}
-	a.kickPurged(ctx, p)
 	return p.result(manifests.OutcomeRemoved), nil
 }
 
@@ -196,17 +193,6 @@ func (p *purger) result(outcome manifests.Outcome) Result {
 }
 
 func first(names []string) []string { return names[:min(len(names), maxPurgeNames)] }
-
-// kickPurged notifies the Kyma's workflow, which waits for this Manifest to be gone. When that fails, the Manifest is
-// gone nevertheless: the removal's next check finds that.
-func (a *Activities) kickPurged(ctx context.Context, p *purger) {
-	err := a.steps.Options.Kymas.OpenKyma(ctx, p.kyma, kick.Kick{
-		Reason: "Manifest was purged", Kind: shared.KindOfInstallation(p.manifest.Name), Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
-	})
-	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("purge: cannot notify the Kyma that its Manifest was purged", logkey.Kyma, p.kyma.String(), logkey.Error, err)
-	}
-}
 
 // release removes all finalizers from the Manifest that a purge may remove: it is ours, whoever else holds it.
 func (p *purger) release(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -58,6 +59,9 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 		if refused != nil || len(manifest.Finalizers) > 0 {
 			result.Remaining = append(result.Remaining, manifest.Name)
 			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
+			if refused == nil && manifests.HasOwnFinalizer(manifest) {
+				result.Removing = append(result.Removing, kick.RefOf(manifest))
+			}
 			if !desired.InControlPlane(manifest) && !desired.ByLocalClient(manifest) {
 				result.WithoutAccess = append(result.WithoutAccess, kick.RefOf(manifest))
 			}

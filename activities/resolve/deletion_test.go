@@ -39,6 +39,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{
 		Outcome: OutcomeDeleting, Remaining: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
+		Removing: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
 	}, result)
 	var names []string
 	for _, manifest := range b.manifests(t) {

@@ -63,7 +63,9 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 		view.inBackground()
 	}
 	view.causedBy(in.Since, origin.TraceOf(ctx))
-	if err := a.write(ctx, kyma, view, &result); err != nil {
+	err = a.write(ctx, kyma, view, &result)
+	view.noteUnsettled(&result, in.Modules)
+	if err != nil {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err
 		}
@@ -205,7 +207,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	}
 	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)
 	result.Created = append(result.Created, plan.Manifest.Name)
-	result.Wrote = append(result.Wrote, fleet.SeenOf(now))
+	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
 	return a.recordTarget(ctx, plan.Destination, now)
 }
 
@@ -229,7 +231,7 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
-	result.Wrote = append(result.Wrote, fleet.SeenOf(now))
+	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
 	a.recordRestored(existing)
 	return a.recordTarget(ctx, plan.Destination, now)
 }

@@ -94,8 +94,11 @@ func TestAReconcileWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, Result{
 		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest, Wrote: result.Wrote,
+		Begin: result.Begin,
 	}, result)
 	require.Len(t, result.Wrote, 1)
+	require.Len(t, result.Begin, 1)
+	require.Equal(t, name, result.Begin[0].Name)
 	require.NotEmpty(t, result.InputsDigest)
 	require.Equal(t, []string{"patch Kyma kyma-sample", "patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.Cluster.Writes())
 

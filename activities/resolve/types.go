@@ -7,6 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Outcome says what a reconcile of a Kyma found.
@@ -35,6 +36,8 @@ type Input struct {
 	Background bool `json:"background,omitempty"`
 	// Since is when a watcher saw the change that this reconcile is for; zero where nobody says it.
 	Since time.Time `json:"since,omitzero"`
+	// Modules are the names of modules that are to be worked on also if they have settled.
+	Modules []string `json:"modules,omitempty"`
 }
 
 // Result is what a reconcile found and did. It names objects; it carries no bodies.
@@ -52,18 +55,25 @@ type Result struct {
 	Created []string `json:"created,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 	Deleted []string `json:"deleted,omitempty"`
+	// Begin are the Kyma's Manifests for whose present inputs no work has begun, or whose modules were named, Unsettled the others
+	// that have not settled, and Removing those that are being deleted.
+	Begin     []kick.Ref `json:"begin,omitempty"`
+	Unsettled []kick.Ref `json:"unsettled,omitempty"`
+	Removing  []kick.Ref `json:"removing,omitempty"`
 	// Wrote are the versions of Manifests that this reconcile made or changed: a cache that is older does not know of it.
 	Wrote []desired.Seen `json:"wrote,omitempty"`
 	// Refused counts module entries that could not be resolved; the status says why.
 	Refused int `json:"refused,omitempty"`
 	// NextReconcile is when to reconcile again without a kick, such as at the beginning of a maintenance window; zero means
 	// never. NextReconcileFor says what is waited for.
-	NextReconcile time.Time `json:"nextLook,omitzero"`
+	NextReconcile time.Time `json:"nextReconcile,omitzero"`
 	// Paced is true when a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
+	// written are the Manifests that this reconcile made or changed, as they are now.
+	written []*v1beta2.Manifest
 	// Fault is what of this reconcile cannot succeed without a change, while the rest of it is done.
 	Fault            fault.Fault `json:"fault,omitzero"`
-	NextReconcileFor string      `json:"nextLookFor,omitempty"`
+	NextReconcileFor string      `json:"nextReconcileFor,omitempty"`
 }
 
 // DeleteResult says which Manifests of a Kyma under deletion remain.
@@ -72,10 +82,11 @@ type DeleteResult struct {
 	// Alive is true when the Kyma is there and is not being deleted, so that nothing was touched.
 	Alive bool `json:"alive,omitempty"`
 	// Remaining are the names of those that still exist, also of those that could not be deleted: Fault says why.
-	Remaining []string    `json:"left,omitempty"`
+	Remaining []string    `json:"remaining,omitempty"`
 	Fault     fault.Fault `json:"fault,omitzero"`
-	// Manifests are those that remain, for those that must be signalled.
+	// Manifests are those that remain and may be purged, and Removing those of them that are being deleted.
 	Manifests []kick.Ref `json:"manifests,omitempty"`
+	Removing  []kick.Ref `json:"removing,omitempty"`
 	// Access says that no access Secret is in any of its places, by a live read, and WithoutAccess which of Manifests
 	// cannot be removed without it. Both are empty where none of them needs it.
 	Access        fault.Fault `json:"access,omitzero"`

@@ -43,7 +43,7 @@ type ReportInput struct {
 	// Refused says, by module entry, why a user-provided template of the remote cluster is not used, and Imported which were
 	// imported just now.
 	Refused  map[string]string `json:"refused,omitempty"`
-	Imported []desired.Seen    `json:"takenIn,omitempty"`
+	Imported []desired.Seen    `json:"imported,omitempty"`
 	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`
@@ -75,7 +75,7 @@ type ReleaseInput struct {
 	// Seen are the newest versions that kicks named; nothing is released by a cache that is older.
 	Seen []desired.Seen `json:"seen,omitempty"`
 	// Abandoned says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event says so.
-	Abandoned string `json:"letGo,omitempty"`
+	Abandoned string `json:"abandoned,omitempty"`
 }
 
 // ReportResult is the status in short, for current details and search attributes.
@@ -87,10 +87,10 @@ type ReportResult struct {
 	Modules []Module     `json:"modules,omitempty"`
 	// NeedsReconcile is true when the inputs differ from those of the last completed reconcile, when a Manifest
 	// that is wanted is missing, or when one is left that is not wanted.
-	NeedsReconcile bool `json:"needsLook,omitempty"`
+	NeedsReconcile bool `json:"needsReconcile,omitempty"`
 	// ReconcileAt is when it is the Kyma's turn for that reconcile, where it is due only because of a change of what many Kymas
 	// share; zero means now.
-	ReconcileAt time.Time `json:"lookAt,omitzero"`
+	ReconcileAt time.Time `json:"reconcileAt,omitzero"`
 	// Deleting is true when the Kyma is being deleted.
 	Deleting bool `json:"deleting,omitempty"`
 	// Push is the fault of writing the remote copy of the status, if any.

@@ -110,7 +110,7 @@ func (s *steady) Kyma(context.Context, kick.Ref, kick.Kick) error {
 	return nil
 }
 
-func (s *steady) Manifest(context.Context, kick.Ref, kick.Kick) error {
+func (s *steady) Manifest(context.Context, kick.Ref, kick.Ref, kick.Kick) error {
 	s.kicked.Add(1)
 	return nil
 }

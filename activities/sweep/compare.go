@@ -50,7 +50,7 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 		if waitsForItsKyma(kyma, &modules[i]) {
 			continue
 		}
-		if w.checkManifest(checkCtx, &modules[i], open, remote) {
+		if w.checkManifest(checkCtx, &modules[i], remote) {
 			quiet = append(quiet, &modules[i])
 		}
 	}
@@ -252,35 +252,37 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 // unreachable is why a Kyma is kicked whose cluster does not answer.
 const unreachable = "the remote cluster cannot be reached"
 
-// checkManifest kicks a Manifest that is not settled and has no workflow, or whose inputs changed unnoticed. It
-// tells whether there is nothing to do but to see how the module is. A module whose inputs were refused stays as
-// it is until they change, and one whose cluster does not answer until it does.
-func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
-	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
-	_, isOpen := open[id]
+// checkManifest kicks the Kyma for a Manifest that is not settled and has not changed for an interval: a kick may have been lost.
+// It reports whether there is nothing to do but to observe the module. A module whose inputs were refused stays as it is until
+// they change, and one whose cluster does not answer until the cluster does.
+func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote remoteView) (quiet bool) {
+	settled := isSettled(m)
+	unchanged := w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
+	if settled {
+		w.unsettled.forget(m.UID)
+	}
 	switch {
-	case w.options.Open.IsPaused(id):
-		return false
 	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
 		// The change of the Kyma's plan that allows it may have been missed: the next reconcile asks for a plan once more.
-		if w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval && w.refusals.due(m.UID, "", w.options.Now(), w.options.Interval) {
+		if unchanged && w.refusals.due(m.UID, "", w.options.Now(), w.options.Interval) {
 			w.kickManifest(ctx, m, "the Manifest is still refused")
 		}
 		return false
 	case !desired.InControlPlane(m) && !remote.answers:
 		return false
-	case settled && !isOpen && lacksSecret(m):
+	case settled && lacksSecret(m):
 		w.kickManifest(ctx, m, "a Secret of the control plane was missing")
-	case !settled && !w.isOpen(ctx, open, id):
-		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && remote.back,
 		m.Status.LastKnownState != "" && m.Status.LastKnownState != shared.StateReady && m.IsMaintained():
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
-	case !settled && manifests.OnlyWaitedFor(m):
-		// Its workflow waits for it to become ready, and checks nothing else. Whatever has changed within an
-		// interval may still be worked on.
-		return w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
-	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
+	case !settled && unchanged && manifests.OnlyWaitedFor(m):
+		// Its workflow waits for the module to become ready, and checks nothing else.
+		return true
+	case !settled && unchanged:
+		if w.unsettled.due(m.UID, m.Status.InputsDigest, w.options.Now(), w.options.Interval) {
+			w.kickIfIdle(ctx, m, "the Manifest is not settled")
+		}
+	case settled && !m.IsSkipReconciliation() && !m.IsUnmanaged():
 		state := m.Status.KnownState()
 		return state == shared.StateReady || state == shared.StateWarning
 	}
@@ -306,7 +308,7 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	differences, err := w.options.Modules.Probe(ctx, quiet, w.pass)
 	if err != nil {
 		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", logkey.Kyma, quiet[0].Namespace+"/"+quiet[0].KymaName(),
-			logkey.EntityWorkflowID, kick.ManifestWorkflowID(kick.RefOf(quiet[0])), logkey.Error, err)
+			logkey.EntityWorkflowID, kick.KymaWorkflowID(manifests.KymaRefOf(quiet[0])), logkey.Error, err)
 	}
 	for _, d := range differences {
 		w.kickManifest(ctx, d.Manifest, d.Reason)
@@ -326,12 +328,20 @@ func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
 	w.send(ctx, kick.KymaWorkflowID(kick.RefOf(kyma)), func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
 }
 
+// kickManifest asks the Kyma's workflow for a step of a Manifest.
 func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
-	k := kick.Kick{
-		Reason: reason, Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
-		Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
-	}
-	w.send(ctx, kick.ManifestWorkflowID(kick.RefOf(m)), func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
+	w.askForStep(ctx, m, kick.Kick{Reason: reason, Deleting: !m.DeletionTimestamp.IsZero()})
+}
+
+// kickIfIdle is kickManifest for what somebody may be working on.
+func (w *walk) kickIfIdle(ctx context.Context, m *v1beta2.Manifest, reason string) {
+	w.askForStep(ctx, m, kick.Kick{Reason: reason, Deleting: !m.DeletionTimestamp.IsZero(), IfIdle: true})
+}
+
+func (w *walk) askForStep(ctx context.Context, m *v1beta2.Manifest, k kick.Kick) {
+	k.Kind, k.ResourceVersion = shared.KindOfInstallation(m.Name), m.ResourceVersion
+	kyma := manifests.KymaRefOf(m)
+	w.send(ctx, kick.KymaWorkflowID(kyma), func() error { return w.options.Kicks.Manifest(ctx, kyma, kick.RefOf(m), k) })
 }
 
 // send delivers a kick to the workflow with this id.

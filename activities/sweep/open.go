@@ -46,7 +46,7 @@ func (v *Visibility) OpenWorkflows(ctx context.Context, since time.Time) (Open, 
 		return v.open, nil
 	}
 	read := v.now()
-	executions, err := visibility.Ask(visibility.Open(kick.KymaWorkflow, kick.ManifestWorkflow), func(query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	executions, err := visibility.Ask(visibility.Open(kick.KymaWorkflow), func(query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 		return v.list(ctx, query)
 	})
 	if err != nil {

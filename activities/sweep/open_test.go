@@ -31,18 +31,18 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	asked := func(token string) any {
 		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
 			return string(in.GetNextPageToken()) == token &&
-				in.GetQuery() == `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow") AND ExecutionStatus IN ("Running", "Paused")`
+				in.GetQuery() == `WorkflowType IN ("KymaWorkflow") AND ExecutionStatus IN ("Running", "Paused")`
 		})
 	}
 	server.On("ListWorkflow", mock.Anything, asked("")).Return(page("more", "kyma/a/b/c"), nil)
-	server.On("ListWorkflow", mock.Anything, asked("more")).Return(page("", "manifest/a/b/c"), nil)
+	server.On("ListWorkflow", mock.Anything, asked("more")).Return(page("", "kyma/d/e/f"), nil)
 	clock := time.Unix(1000, 0)
 	v := NewVisibility(server, time.Minute)
 	v.now = func() time.Time { return clock }
 	for range 3 {
 		open, err := v.OpenWorkflows(t.Context(), time.Time{})
 		require.NoError(t, err)
-		require.Equal(t, Open{"kyma/a/b/c": time.Unix(1, 0).UTC(), "manifest/a/b/c": time.Unix(1, 0).UTC()}, open)
+		require.Equal(t, Open{"kyma/a/b/c": time.Unix(1, 0).UTC(), "kyma/d/e/f": time.Unix(1, 0).UTC()}, open)
 	}
 	server.AssertNumberOfCalls(t, "ListWorkflow", 2)
 	clock = clock.Add(time.Hour)

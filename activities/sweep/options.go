@@ -44,7 +44,7 @@ type ModuleMarks interface {
 // Sender delivers kicks; *kick.Sender does.
 type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
-	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, kyma, manifest kick.Ref, k kick.Kick) error
 	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 }
 
@@ -95,9 +95,9 @@ type Activities struct {
 	options Options
 	// reconnects are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
 	// those that wait for a newer version of a module to end its removal,
-	// missed of those that have a Manifest on record that is gone. refusals has Manifests instead.
-	reconnects, removals, missed, refusals reminders
-	rollouts                               rollouts
+	// missed of those that have a Manifest on record that is gone. refusals and unsettled have Manifests instead.
+	reconnects, removals, missed, refusals, unsettled reminders
+	rollouts                                          rollouts
 }
 
 // New returns the activities.

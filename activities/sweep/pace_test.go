@@ -299,11 +299,10 @@ func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
 	}
 }
 
-func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {
+func TestWorkflowsOfReplacedKymasAreOrphansToo(t *testing.T) {
 	f := quiet()
 	old := time.Now().Add(-time.Hour)
 	// The uid decides: it is in the shard, and nothing has it any more.
-	f.open["manifest/kcp-system/gone/uid"] = old
 	f.open["kyma/kcp-system/other/uid"] = old
 	f.open["sweep/07"] = old
 	other := quietKyma()
@@ -312,7 +311,7 @@ func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {
 	w := &walk{Activities: a, shard: shardOf("uid")}
 	w.kickOrphans(t.Context(), f.open)
 	require.Equal(t, map[string]string{
-		"open manifest/kcp-system/gone/uid": "the resource was not found", "open kyma/kcp-system/other/uid": "the resource was not found",
+		"open kyma/kcp-system/other/uid": "the resource was not found",
 	}, f.kicked)
 
 	f.kicked = map[string]string{}

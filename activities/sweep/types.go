@@ -28,8 +28,7 @@ type WalkResult struct {
 	// Interval is the resync interval as configured in the worker that walked.
 	Interval time.Duration `json:"interval"`
 	// Shards is the number of shards as configured there: a sweep whose shard is none of them has come to its end.
-	// Zero is the answer of a worker of an earlier release, which had 64.
-	Shards int `json:"shards,omitempty"`
+	Shards int `json:"shards"`
 	// ProbeFrom is the place in hash order with which the next walk is to begin among clusters marked unreachable: there
 	// may be more of them than fit into an interval.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`

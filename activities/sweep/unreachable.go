@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -49,6 +50,6 @@ func (w *walk) mark(ctx context.Context, m *v1beta2.Manifest, write func() error
 	}
 	if err := write(); err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot write a Manifest's state, the next pass will",
-			logkey.EntityWorkflowID, kick.ManifestWorkflowID(kick.RefOf(m)), logkey.Error, err)
+			logkey.EntityWorkflowID, kick.KymaWorkflowID(manifests.KymaRefOf(m)), logkey.Error, err)
 	}
 }

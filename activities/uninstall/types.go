@@ -18,4 +18,5 @@ type RemoveResult struct {
 	// Manifest is not being deleted.
 	Outcome  manifests.Outcome  `json:"outcome"`
 	Observed readiness.Observed `json:"observed"`
+	manifests.News
 }

@@ -11,21 +11,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
 )
 
-// WaitRemoval checks once what a removal waits for and returns when that is not what was last reported, so that
-// RemoveManifest has to run again. Otherwise it returns a benign fault.Pending error. After 5 failed reads in a row it
-// returns their fault. It writes nothing.
+// WaitRemoval checks what a removal waits for until that is not what was last reported, so that RemoveManifest has to run
+// again. An attempt that found nothing new ends with a benign fault.Pending error. After 5 failed reads in a row it returns
+// their fault. It writes nothing.
 func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
-	w := manifests.WaitOf(ctx, a.steps.Options.Clock())
-	attempt, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
-	defer cancel()
-	result, err := a.CheckRemoval(attempt, in.Ref)
-	if err != nil {
-		return RemoveResult{}, w.Failed(ctx, err)
-	}
-	if result.Outcome != manifests.OutcomeWaiting || result.Observed != in.Reported {
-		return result, nil
-	}
-	return RemoveResult{}, w.Pending(ctx, "the removal")
+	return manifests.Until(ctx, a.steps.Options.Clock, "the removal", func(ctx context.Context, _ manifests.Wait) (RemoveResult, bool, error) {
+		result, err := a.CheckRemoval(ctx, in.Ref)
+		return result, result.Outcome != manifests.OutcomeWaiting || result.Observed != in.Reported, err
+	})
 }
 
 // CheckRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.

@@ -77,8 +77,7 @@ func InError(types ...string) Query {
 
 // All are all queries.
 func All() []Query {
-	entities := []string{kick.KymaWorkflow, kick.ManifestWorkflow}
-	queries := []Query{Open(entities...), Held(entities...), Failed(entities...), InError(entities...)}
+	queries := []Query{InError(kick.KymaWorkflow)}
 	for _, each := range kick.Workflows() {
 		queries = append(queries, Open(each), Held(each), Failed(each))
 	}

@@ -189,7 +189,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) (workflows *collectors.Workflows, err error) {
 	if f.role != roleWorkers {
 		options := watchers.Options{
-			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents,
+			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents, Unowned: a.Activities.Manifests.Uninstall,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
 			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(), RemovalBudget: a.Budget,
 		}

@@ -54,8 +54,8 @@ If Lifecycle Manager itself does no work (Temporal cannot be used, no worker pol
 first line says so, and the exit code is 1: states are those of the time when it worked last. If the environment says
 where Temporal is (TEMPORAL_ADDRESS), an instance that nobody leads is asked for its workers there.
 
-A Kyma or a module says if its workflow is paused in Temporal, or if its workflow tasks fail again and again, and which
-command helps. Lifecycle Manager notices that within a minute.
+A Kyma says if its workflow is paused in Temporal, or if its workflow tasks fail again and again, and which command helps.
+Lifecycle Manager notices that within a minute.
 
 With --until-ready it exits with 0 when all is Ready and Lifecycle Manager works. It exits with 1 when the time is over, or
 before that as soon as only a change can help: then its message says what is wrong.`,
@@ -214,9 +214,6 @@ func reasonsOf(fleet tree.Fleet) string {
 		for _, m := range k.Modules {
 			if m.State != shared.StateReady {
 				reasons = append(reasons, fmt.Sprintf("module %s is %s (%s)", m.Name, m.State, m.Message))
-			}
-			if m.Workflow != "" {
-				reasons = append(reasons, fmt.Sprintf("workflow of module %s: %s", m.Name, m.Workflow))
 			}
 		}
 	}

@@ -248,12 +248,6 @@ func (i *instance) kickBy(released *v1beta2.ModuleReleaseMeta) {
 	}))
 }
 
-func (i *instance) kickManifest() {
-	i.Helper()
-	m := i.manifest()
-	require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true}))
-}
-
 // untilCached waits until the cache shows everything as it is.
 func (i *instance) untilCached() {
 	i.Helper()

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
@@ -43,7 +42,6 @@ func removed(i *instance) {
 		m := i.manifest()
 		return m == nil || m.DeletionTimestamp != nil
 	})
-	i.kickRemoval()
 	i.until("the Manifest is gone", func() bool { return i.manifest() == nil })
 	i.kickKyma()
 	i.until("the Kyma is Ready", func() bool {
@@ -73,17 +71,8 @@ func purged(i *instance) {
 		m := i.manifest()
 		return m == nil || m.DeletionTimestamp != nil
 	})
-	i.kickRemoval()
 	i.until("the Kyma is gone", func() bool {
 		return apierrors.IsNotFound(i.Control.Get(context.Background(), client.ObjectKey{Namespace: i.id, Name: kymaName}, &v1beta2.Kyma{}))
 	})
 	i.quiet()
-}
-
-// kickRemoval notifies the Manifest's workflow of the deletion.
-func (i *instance) kickRemoval() {
-	i.Helper()
-	if m := i.manifest(); m != nil {
-		require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true, Deleting: true}))
-	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 // A list without it also has what ended, in the state that it ended in: a Kyma that is Ready now is in the list of those
@@ -44,12 +44,12 @@ func TestTheSearchAttributesAreDocumented(t *testing.T) {
 			break
 		}
 	}
-	require.ElementsMatch(t, workflows.SearchAttributes(), named)
+	require.ElementsMatch(t, kick.SearchAttributes(), named)
 }
 
 // A query with a name that no workflow has finds nothing, without a word.
 func TestDocumentedQueriesNameSearchAttributesThatThereAre(t *testing.T) {
-	known := append(workflows.SearchAttributes(), "ExecutionStatus", "WorkflowType", "TemporalReportedProblems")
+	known := append(kick.SearchAttributes(), "ExecutionStatus", "WorkflowType", "TemporalReportedProblems")
 	for page, text := range pages(t) {
 		for _, line := range regexp.MustCompile(`temporal workflow (?:list|count)\b.*`).FindAllString(text, -1) {
 			names := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(line, `""`) // without the values

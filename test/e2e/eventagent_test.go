@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -73,7 +71,6 @@ func TestScriptsThatActOnManifestsDoNotMeetTheAgent(t *testing.T) {
 			assert.Equal(c, shared.StateReady, agent.Status.State)
 			assert.NotEmpty(c, agent.Status.Inventory)
 		})
-		require.Empty(t, w.Runs(fmt.Sprintf("WorkflowId='%s'", kick.ManifestWorkflowID(kick.RefOf(former)))), "nobody worked on it")
 		require.Equal(t, before.UID, deployment().UID)
 		require.Equal(t, before.Generation, deployment().Generation, "nobody touched the agent")
 		w.agentBecomes(metav1.ConditionTrue)

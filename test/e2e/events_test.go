@@ -197,16 +197,10 @@ func (w *watched) causedByAnEvent(reason, id string, since time.Time) {
 	w.NoSweepRan(0, since)
 }
 
-// moduleKicked requires that an event has kicked the workflow of the only module.
+// moduleKicked requires that an event asked for a step of the only module.
 func (w *watched) moduleKicked(since time.Time) {
 	w.T.Helper()
-	for _, manifest := range w.Manifests(w.Kyma("watched")) {
-		if manifest.Labels[shared.LabelModuleName] == "sample" {
-			w.causedByAnEvent(listener.ReasonModule, kick.ManifestWorkflowID(kick.RefOf(&manifest)), since)
-			return
-		}
-	}
-	require.Fail(w.T, "there is no such Manifest")
+	w.causedByAnEvent(listener.ReasonModule, kick.KymaWorkflowID(kick.RefOf(w.Kyma("watched"))), since)
 }
 
 // sample edits the default custom resource of the sample module.
@@ -222,8 +216,8 @@ func (w *watched) sample(patch string) {
 // settles waits until no Manifest is worked on, so that only an event can have it followed again.
 func (w *watched) settles() {
 	w.T.Helper()
-	w.Eventually("the Manifests' workflows end", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "Completed", w.WorkflowsOf(w.Kyma("watched"))[kick.ManifestWorkflow])
+	w.Eventually("the modules settle", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Empty(c, harness.Pending(w.History(kick.KymaWorkflowID(kick.RefOf(w.Kyma("watched"))))))
 	})
 }
 

@@ -130,7 +130,6 @@ func isInNoHistoryStatusOrFile(t *testing.T, s *harness.Environment, kyma *v1bet
 	ids := []string{kick.KymaWorkflowID(kick.RefOf(kyma))}
 	for _, m := range s.Manifests(s.Kyma(kyma.Name)) {
 		require.NotContains(t, fmt.Sprint(m), secret)
-		ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&m)))
 	}
 	for _, id := range ids {
 		for _, run := range s.Runs("WorkflowId = '" + id + "'") {

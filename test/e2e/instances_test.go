@@ -44,8 +44,8 @@ func TestTwoInstancesShareAControlPlane(t *testing.T) {
 		require.Len(t, manifests, 1)
 		require.Equal(t, managedBy, manifests[0].Labels[shared.LabelManagedBy])
 	}
-	require.Empty(t, s.WorkflowsOf(s.Kyma("of-second")), "the first instance has no workflow for the Kyma of the second")
-	require.Empty(t, second.WorkflowsOf(s.Kyma("of-first")))
+	require.Empty(t, s.WorkflowOf(s.Kyma("of-second")), "the first instance has no workflow for the Kyma of the second")
+	require.Empty(t, second.WorkflowOf(s.Kyma("of-first")))
 
 	// The one is gone: the other does not step in.
 	second.Instance.Stop()

@@ -195,7 +195,7 @@ func (m *mixedRun) delete() {
 		}
 		require.NoError(c, m.revive())
 		for _, run := range m.Runs("ExecutionStatus = 'Running'") {
-			assert.NotContains(c, []string{kick.KymaWorkflow, kick.ManifestWorkflow}, run.Type, "workflow %s runs still", run.ID)
+			assert.NotEqual(c, kick.KymaWorkflow, run.Type, "workflow %s runs still", run.ID)
 		}
 	})
 	for number := range m.Remotes {
@@ -220,7 +220,7 @@ func (m *mixedRun) checkRuns() {
 			keepLonger(candidates, scenarioOf(run.Type, record.Builds), history)
 		}
 	})
-	for _, workflow := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow, kick.RolloutWorkflow} {
+	for _, workflow := range []string{kick.KymaWorkflow, kick.SweepWorkflow, kick.RolloutWorkflow} {
 		require.Positive(m.t, mixed[workflow], "both have worked on the same run of %s", workflow)
 	}
 	for scenario, history := range candidates {

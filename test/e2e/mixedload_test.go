@@ -214,7 +214,7 @@ func (m *mixedRun) keepBusy(build string) {
 				continue
 			}
 			require.Equal(c, shared.StateProcessing, manifest.Status.State)
-			runs := m.Runs(fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowId = '%s'", kick.ManifestWorkflowID(kick.RefOf(&manifest))))
+			runs := m.Runs(fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowId = '%s'", kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name)))))
 			require.Len(c, runs, 1)
 			builds := tasks.Of(m.HistoryOf(runs[0])).Builds
 			require.NotEmpty(c, builds)
@@ -283,17 +283,10 @@ func (m *mixedRun) loseObject(k *mixedKyma, module string) {
 	require.NoError(m.t, client.IgnoreNotFound(m.Remotes[k.remote].Delete(m.t.Context(), lost)))
 }
 
-// continueAsNew asks the workflows of a Kyma and its Manifests for that, as an operator may. There may be none at the moment.
+// continueAsNew asks the workflow of a Kyma for that, as an operator may. There may be none at the moment.
 func (m *mixedRun) continueAsNew(k *mixedKyma) {
 	m.t.Helper()
-	kyma := m.Kyma(k.name)
-	ids := []string{kick.KymaWorkflowID(kick.RefOf(kyma))}
-	for _, manifest := range m.Manifests(kyma) {
-		ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&manifest)))
-	}
-	for _, id := range ids {
-		_ = m.Temporal.SignalWorkflow(m.t.Context(), id, "", kick.SignalContinueAsNew, nil)
-	}
+	_ = m.Temporal.SignalWorkflow(m.t.Context(), kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name))), "", kick.SignalContinueAsNew, nil)
 }
 
 // reconcile asks for a reconcile, and does not wait for the answer: who was asked may be killed before.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -59,7 +58,7 @@ func TestAKymaThatAFinalizerBlocksIsPurgedAfterItsGracePeriod(t *testing.T) {
 		s.Eventually("nothing remains", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.OfModule(t, s.Remote)) })
 		require.Empty(t, s.RemoteKymas(t))
 		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+			assert.Equal(c, "Completed", s.WorkflowOf(kyma))
 		})
 	})
 	t.Run("an Event, the metric, the log and the workflow name what was forced", func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/docs"
@@ -55,7 +54,7 @@ func TestARestoredControlPlaneIsConvergedTo(t *testing.T) {
 	require.True(t, r.IsGone(r.lost))
 	require.Equal(t, r.before["lost/restorable"].ResourceVersion, r.configMaps()["lost/restorable"].ResourceVersion)
 	r.Eventually("the workflow of the Kyma that is gone has ended", time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "Completed", r.WorkflowsOf(r.lost)[kick.KymaWorkflow])
+		assert.Equal(c, "Completed", r.WorkflowOf(r.lost))
 	})
 	r.isAtRest()
 

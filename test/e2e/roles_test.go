@@ -33,7 +33,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	require.False(t, process.IsReady(s.Instance.Probe))
 	kyma := s.Kyma("split")
 	s.Eventually("the watcher has sent a kick for the Kyma", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running"}, s.WorkflowsOf(kyma))
+		assert.Equal(c, "Running", s.WorkflowOf(kyma))
 	})
 	statusSays(s, 1, "no worker")
 	begun := harness.Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))))

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	temporal "go.temporal.io/sdk/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,8 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
-// A module that is installed, upgraded and removed, in order or by force, costs one run of its Manifest's workflow for each,
-// and the workflow of its Kyma one in all its life.
+// A Kyma whose module is installed, upgraded and removed, in order or by force, has one run in all its life.
 func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
 	s.SweepNever() // else how many runs there are would depend on when a pass comes
@@ -45,7 +45,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 		t.Helper()
 		s.RemoveKyma(kyma.Name)
 		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+			assert.Equal(c, "Completed", s.WorkflowOf(kyma))
 		})
 	}
 
@@ -74,7 +74,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 		s.AddSampleFinalizer(t, "example.com/nobody")
 		ends(t, kyma)
 		s.AssertRuns("purge", ids)
-		require.Contains(t, harness.Decoded(s.History(ids["manifest"])), "PurgeManifest")
+		require.Contains(t, harness.Decoded(s.History(ids["kyma"])), "PurgeManifest")
 	})
 }
 
@@ -123,9 +123,8 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		kyma := harness.NewSynced("updated", "updated")
 		s.Create(kyma)
 		ready(t, kyma, shards)
-		ids, manifest := s.WorkflowIDs(kyma), s.Manifests(kyma)[0]
+		ids := s.WorkflowIDs(kyma)
 		requestReconcile(t, s, kick.KymaWorkflow, ids["kyma"], kick.RefOf(kyma))
-		requestReconcile(t, s, kick.ManifestWorkflow, ids["manifest"], kick.RefOf(&manifest))
 		staysIdle(t, s, kyma, shards)
 		s.AssertRuns("update", ids)
 	})
@@ -162,8 +161,8 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 	t.Run("runs that wake under another build", func(t *testing.T) {
 		kyma := s.Kyma("rebuilt")
 		attempted(s, kyma, 1)
-		s.Eventually("its Manifest's workflow only waits for its next attempt", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["manifest"])), 10*time.Second)
+		s.Eventually("its workflow only waits for the next attempt", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Greater(c, sleepsFor(s, s.WorkflowIDs(kyma)["kyma"]), 10*time.Second)
 		})
 		s.Instance.Stop()
 		s.EnsureNamespace(s.Remote, "late-rebuilt")
@@ -193,24 +192,37 @@ func staysIdle(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, shards 
 func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 	s.T.Helper()
 	s.Eventually("the module of Kyma "+kyma.Name+" was not applied", 2*time.Minute, func(c *assert.CollectT) {
-		its := s.Manifests(kyma)
-		require.Len(c, its, 1)
-		id := kick.ManifestWorkflowID(kick.RefOf(&its[0]))
+		id := kick.KymaWorkflowID(kick.RefOf(kyma))
 		require.NotEmpty(c, s.Runs(fmt.Sprintf("WorkflowId = '%s'", id)), "nobody has kicked it yet")
 		history := harness.Decoded(s.History(id))
 		assert.GreaterOrEqual(c, strings.Count(history, string(manifests.OutcomeIncomplete)), attempts)
 	})
 }
 
-// sleepsFor is how much longer a workflow with this history does nothing but wait for a timer; 0 where it does not.
-func sleepsFor(history *historypb.History) time.Duration {
-	events := history.GetEvents()
-	last := events[len(events)-1]
-	timer := last.GetTimerStartedEventAttributes()
-	if timer == nil {
+// sleepsFor is how much longer a workflow does nothing but wait for timers; 0 where it does something.
+func sleepsFor(s *harness.Environment, id string) time.Duration {
+	s.T.Helper()
+	now, err := s.Temporal.DescribeWorkflow(s.T.Context(), id, "")
+	require.NoError(s.T, err)
+	if now.RawResponse.GetPendingWorkflowTask() != nil || len(now.RawResponse.GetPendingActivities()) > 0 {
 		return 0
 	}
-	return time.Until(last.GetEventTime().AsTime().Add(timer.GetStartToFireTimeout().AsDuration()))
+	timers := map[int64]time.Time{} // by the event that started them
+	for _, event := range s.History(id).GetEvents() {
+		switch event.GetEventType() {
+		case enumspb.EVENT_TYPE_TIMER_STARTED:
+			timers[event.GetEventId()] = event.GetEventTime().AsTime().Add(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
+		case enumspb.EVENT_TYPE_TIMER_FIRED:
+			delete(timers, event.GetTimerFiredEventAttributes().GetStartedEventId())
+		case enumspb.EVENT_TYPE_TIMER_CANCELED:
+			delete(timers, event.GetTimerCanceledEventAttributes().GetStartedEventId())
+		default:
+		}
+	}
+	if len(timers) == 0 {
+		return 0
+	}
+	return time.Until(slices.MinFunc(slices.Collect(maps.Values(timers)), time.Time.Compare))
 }
 
 // requestReconcile asks a workflow for a reconcile, which is started for that where none is open, and waits for its end.

@@ -88,7 +88,7 @@ func TestOneTraceLeadsFromAnEventToTheObjectsThatAreApplied(t *testing.T) {
 	remote := strings.TrimPrefix(cluster.AdminConfig(t, s.Fleet.Remotes[0].Kubeconfig).Host, "https://")
 	want := []string{
 		"kick Kyma", "SignalWithStartWorkflow:KymaWorkflow", "HandleSignal:kick", "RunActivity:SyncRemote", "StartActivity:ResolveKyma", "RunActivity:ResolveKyma",
-		"kick Manifest", "SignalWithStartWorkflow:ManifestWorkflow", "StartActivity:ApplyManifest", "RunActivity:ApplyManifest", "HTTP PATCH " + remote,
+		"StartActivity:ApplyManifest", "RunActivity:ApplyManifest", "HTTP PATCH " + remote,
 	}
 	s.Eventually("one trace has every step", time.Minute, func(co *assert.CollectT) {
 		traces := c.traces()

@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
-// recordVariable is set by `make record-histories` to the version of the logic, such as v8.
+// recordVariable is set by `make record-histories` to the version of the logic, such as v1.
 const recordVariable = "RECORD_HISTORIES"
 
 // AssertRuns requires that the workflows of a scenario, ids by name, have as many runs as is expected of the scenario
@@ -68,18 +68,8 @@ func (s *Environment) runs(what, id string, count histories.Count) []histories.R
 	return found
 }
 
-// WorkflowIDs are the ids of the workflows of a Kyma and of its Manifests, by the names that their histories have in a
-// scenario: kyma, and manifest, where it has one module, or else manifest-MODULE. Take them before the Manifests are gone.
+// WorkflowIDs are the ids of the workflows of a Kyma by the names that their histories have in a scenario.
 func (s *Environment) WorkflowIDs(kyma *v1beta2.Kyma) map[string]string {
 	s.T.Helper()
-	ids := map[string]string{"kyma": kick.KymaWorkflowID(kick.RefOf(kyma))}
-	manifests := s.Manifests(kyma)
-	for _, m := range manifests {
-		name := "manifest"
-		if len(manifests) > 1 {
-			name += "-" + m.ModuleName()
-		}
-		ids[name] = kick.ManifestWorkflowID(kick.RefOf(&m))
-	}
-	return ids
+	return map[string]string{"kyma": kick.KymaWorkflowID(kick.RefOf(kyma))}
 }

@@ -18,40 +18,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// WorkflowsOf says in which status the workflows of a Kyma and of its Manifests are, by type. Several of one type
-// in different statuses show as "mixed".
-func (s *Environment) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
+// WorkflowOf says in which status the workflow of a Kyma is. Several runs in different statuses show as "mixed".
+func (s *Environment) WorkflowOf(kyma *v1beta2.Kyma) string {
 	s.T.Helper()
-	prefix := map[string]string{
-		kick.KymaWorkflow:     kick.KymaWorkflowID(kick.RefOf(kyma)),
-		kick.ManifestWorkflow: fmt.Sprintf("manifest/%s/%s-", kyma.Namespace, kyma.Name),
+	page, err := s.Temporal.ListWorkflow(s.T.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus != 'ContinuedAsNew'", kick.KymaWorkflowID(kick.RefOf(kyma))),
+	})
+	if err != nil {
+		return err.Error() // which is no status, and may be gone at the next attempt
 	}
-	found := map[string]string{}
-	for name, id := range prefix {
-		page, err := s.Temporal.ListWorkflow(s.T.Context(), &workflowservice.ListWorkflowExecutionsRequest{
-			Query: fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s' AND ExecutionStatus != 'ContinuedAsNew'", name, id),
-		})
-		if err != nil {
-			found[name] = err.Error() // which is no status, and may be gone at the next attempt
-			continue
+	found := ""
+	for _, execution := range page.GetExecutions() {
+		status := execution.GetStatus().String()
+		if found != "" && found != status {
+			status = "mixed"
 		}
-		for _, execution := range page.GetExecutions() {
-			status := execution.GetStatus().String()
-			if old, seen := found[name]; seen && old != status {
-				status = "mixed"
-			}
-			found[name] = status
-		}
+		found = status
 	}
 	return found
 }
 
-// BecomesIdle waits until the work on a Kyma is done: its Manifests' workflows have ended, and its own waits for
-// nothing but signals. Kicks that came meanwhile are delayed by up to half a minute.
+// BecomesIdle waits until the work on a Kyma and its modules is done: its workflow waits for nothing but signals. Kicks that came
+// meanwhile are delayed by up to half a minute.
 func (s *Environment) BecomesIdle(kyma *v1beta2.Kyma) {
 	s.T.Helper()
 	s.Eventually("nothing remains to be done for Kyma "+kyma.Name, 2*time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+		assert.Equal(c, "Running", s.WorkflowOf(kyma))
 		assert.Empty(c, Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma)))))
 	})
 }
@@ -117,17 +109,10 @@ func (s *Environment) Kicks(id string, since time.Time) []kick.Kick {
 	}
 }
 
-// Events counts the events of a Kyma's workflow and those of its Manifests.
-func (s *Environment) Events(kyma *v1beta2.Kyma) (total int, parts string) {
+// Events counts the events of a Kyma's workflow.
+func (s *Environment) Events(kyma *v1beta2.Kyma) int {
 	s.T.Helper()
-	of := len(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents())
-	total, parts = of, fmt.Sprintf("Kyma %d", of)
-	for _, m := range s.Manifests(kyma) {
-		of := len(s.History(kick.ManifestWorkflowID(kick.RefOf(&m))).GetEvents())
-		total += of
-		parts += fmt.Sprintf(", %s %d", m.Name, of)
-	}
-	return total, parts
+	return len(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents())
 }
 
 // Decoded is a history as text, with its payloads readable.

@@ -30,7 +30,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -59,9 +58,8 @@ func BenchmarkApply(b *testing.B) {
 	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{strings.TrimPrefix(registry.URL, "http://")}})
 	require.NoError(b, err)
 	activities, err := worker.AssembleManifests(worker.ManifestOptions{
-		Steps: manifests.Options{ControlPlane: control, Clusters: access, Kymas: &kicks{}},
+		Steps: manifests.Options{ControlPlane: control, Clusters: access},
 		Apply: apply.Options{Artifacts: store},
-		Purge: purge.Options{Manifests: &kicks{}},
 	})
 	require.NoError(b, err)
 	applyOnce := func() {

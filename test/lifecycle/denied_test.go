@@ -133,7 +133,10 @@ func TestADefaultCRThatIsNotAdmittedIsRetried(t *testing.T) {
 			}
 			require.Eventually(t, admitted, 2*time.Minute, 200*time.Millisecond, "and to go")
 			require.Eventually(t, func() bool {
-				seen, err = s.activities.Install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
+				made, err := s.activities.Install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
+				if err == nil {
+					seen = made.Observed
+				}
 				return err == nil
 			}, time.Minute, 200*time.Millisecond)
 			require.Equal(t, readiness.ReasonModuleCRPending, seen.Reason)

@@ -43,7 +43,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -167,20 +166,19 @@ func (t *recordedEvents) take() ([]string, int) {
 	return all, corrected
 }
 
-// kicks are the kicks that were sent to the Kyma's workflow.
+// kicks are what activities told the Kyma's workflow.
 type kicks struct {
 	mu  sync.Mutex
 	all []kick.Kick
 }
 
-func (k *kicks) OpenKyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
+func (k *kicks) note(news manifests.News) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.all = append(k.all, sent)
-	return nil
+	if news.Kick != nil {
+		k.all = append(k.all, *news.Kick)
+	}
 }
-
-func (*kicks) Purge(context.Context, kick.Ref, kick.Kick) error { return nil }
 
 func (k *kicks) take() []string {
 	k.mu.Lock()
@@ -268,12 +266,11 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 		require.NoError(t, err)
 		s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
 			Steps: manifests.Options{
-				ControlPlane: direct, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
+				ControlPlane: direct, Clusters: access, RemoteNamespace: s.id + "-remote",
 				Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) }, Settings: desired.Settings{StateRule: s.stateRule},
 			},
 			Apply:   apply.Options{Artifacts: store},
 			Install: install.Options{ReadyWithin: -1},
-			Purge:   purge.Options{Manifests: s.kicks},
 		})
 		require.NoError(t, err)
 	}
@@ -412,13 +409,14 @@ func (s *environment) apply() install.ApplyResult {
 	s.Helper()
 	result, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
 	require.NoError(s, err)
+	s.kicks.note(result.News)
 	return result
 }
 
 // wait reads until the state differs from what was reported.
 func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 	s.Helper()
-	var seen readiness.Observed
+	var seen install.WaitResult
 	require.Eventually(s, func() bool {
 		var err error
 		seen, err = s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
@@ -427,7 +425,7 @@ func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 		}
 		return err == nil
 	}, 2*time.Minute, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)
-	return seen
+	return seen.Observed
 }
 
 // install applies and follows the module until its resources are ready, and creates the default CR if wanted.
@@ -455,9 +453,10 @@ func (s *environment) follow(seen readiness.Observed) readiness.Observed {
 	if !seen.DefaultCRWanted {
 		return seen
 	}
-	seen, err := s.activities.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
+	made, err := s.activities.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
 	require.NoError(s, err)
-	return seen
+	s.kicks.note(made.News)
+	return made.Observed
 }
 
 func (s *environment) report(observed readiness.Observed, settled bool) manifests.ReportResult {
@@ -466,6 +465,7 @@ func (s *environment) report(observed readiness.Observed, settled bool) manifest
 		Ref: kick.RefOf(s.manifest), Observed: observed, InputsDigest: manifests.InputsDigest(s.read()), Settled: settled,
 	})
 	require.NoError(s, err)
+	s.kicks.note(result.News)
 	return result
 }
 
@@ -497,6 +497,7 @@ func (s *environment) remove(reported readiness.Observed) uninstall.RemoveResult
 	s.Helper()
 	result, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: reported})
 	require.NoError(s, err)
+	s.kicks.note(result.News)
 	return result
 }
 

@@ -18,22 +18,26 @@ func TestALongWaitNotifiesTheKymaOnce(t *testing.T) {
 	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	seen := s.wait(readiness.Observed{})
-	waiting := func(elapsed time.Duration, before *manifests.WaitDetails) []string {
+	waiting := func(elapsed time.Duration, shown bool) (install.WaitResult, error) {
 		t.Helper()
 		s.activities.Steps.Options.Clock = func() time.Time { return time.Now().Add(elapsed) }
 		env := activityEnvironment()
 		env.RegisterActivity(s.activities.Install.WaitManifest)
-		if before != nil {
-			env.SetHeartbeatDetails(*before)
+		value, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen, Shown: shown})
+		var result install.WaitResult
+		if err == nil {
+			require.NoError(t, value.Get(&result))
 		}
-		s.kicks.take()
-		_, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen})
-		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
-		return s.kicks.take()
+		return result, err
 	}
-	require.Empty(t, waiting(0, nil), "it may be over in a moment")
-	require.Equal(t, []string{"Manifest is Ready"}, waiting(30*time.Second, nil))
-	require.Empty(t, waiting(time.Minute, &manifests.WaitDetails{Notified: true}), "it was notified")
+	_, err := waiting(0, false)
+	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "it may be over in a moment")
+	result, err := waiting(30*time.Second, false)
+	require.NoError(t, err)
+	require.Equal(t, seen, result.Observed)
+	require.Equal(t, "Manifest is Ready", result.Kick.Reason)
+	_, err = waiting(time.Minute, true)
+	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "it was notified")
 }
 
 func TestAKymaIsNotifiedOfWhatItsManifestWaitsForAfterItWasReleased(t *testing.T) {

@@ -59,7 +59,7 @@ func sharing(t *testing.T, all ...*v1beta2.Manifest) (*worker.ManifestActivities
 	}
 	c := builder.Build()
 	return assembled(t, manifests.Options{
-		ControlPlane: c, Settings: desired.Settings{AllowControlPlaneModules: true}, Clusters: access{}, Kymas: &kicks{},
+		ControlPlane: c, Settings: desired.Settings{AllowControlPlaneModules: true}, Clusters: access{},
 	}), c
 }
 

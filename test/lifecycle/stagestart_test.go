@@ -51,14 +51,14 @@ func TestAStageBeginsWithAReadOfTheLastSecondOrTheInformersState(t *testing.T) {
 				if change != nil {
 					change(other)
 				}
-				_, _, c := acting(t, desired.Settings{}, other)
+				_, c := acting(t, desired.Settings{}, other)
 				return c
 			}
 			known, live := at(test.known), at(test.live)
 			counted := &counting{Client: live}
 			a := assembled(t, manifests.Options{
 				ControlPlane: counted, Fleet: known, Known: fleet.Over(known, live, func(context.Context, client.Object, string) string { return "900" }),
-				Clusters: access{}, Kymas: &kicks{},
+				Clusters: access{},
 			})
 			m.ResourceVersion = "900"
 			err := a.Steps.MayBeginStage(t.Context(), m, new(time.Now().Add(-test.age)))

@@ -59,18 +59,17 @@ func assembled(t *testing.T, o manifests.Options) *worker.ManifestActivities {
 	t.Helper()
 	store, err := artifacts.New(artifacts.Options{})
 	require.NoError(t, err)
-	a, err := worker.AssembleManifests(worker.ManifestOptions{Steps: o, Apply: apply.Options{Artifacts: store}, Purge: purge.Options{Manifests: &kicks{}}})
+	a, err := worker.AssembleManifests(worker.ManifestOptions{Steps: o, Apply: apply.Options{Artifacts: store}})
 	require.NoError(t, err)
 	return a
 }
 
-func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (*worker.ManifestActivities, *kicks, client.Client) {
+func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (*worker.ManifestActivities, client.Client) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{}).WithObjects(objects...).Build()
-	sent := &kicks{}
-	return assembled(t, manifests.Options{ControlPlane: c, Settings: settings, Clusters: access{}, Kymas: sent}), sent, c
+	return assembled(t, manifests.Options{ControlPlane: c, Settings: settings, Clusters: access{}}), c
 }
 
 func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
@@ -104,12 +103,12 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
-			a, sent, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			a, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 			result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
 			require.NoError(t, err)
 			_, err = a.Steps.Target(context.Background(), m)
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-			require.Empty(t, sent.all)
+			require.Nil(t, result.Kick)
 			if test.others {
 				require.Equal(t, manifests.OutcomeNotOurs, result.Outcome)
 				return
@@ -142,7 +141,7 @@ func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
 		m.OwnerReferences = nil
 	})
 	m.Status = v1beta2.ManifestStatus{}
-	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
+	a, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
 	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, result.Outcome)
@@ -161,7 +160,7 @@ func TestAnOrphanedManifestIsReleasedAndItsObjectsStay(t *testing.T) {
 		holding(m)
 		m.OwnerReferences = nil
 	})
-	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
+	a, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
 	events := &recordedEvents{}
 	recorder, err := manifests.NewRecorder(events, nil, time.Now)
 	require.NoError(t, err)
@@ -185,7 +184,7 @@ func TestWhatWasInstalledIsRemovedAlsoWhenItsKymaIsGone(t *testing.T) {
 		going(m)
 		holding(m)
 	})
-	a, _, _ := acting(t, desired.Settings{}, m)
+	a, _ := acting(t, desired.Settings{}, m)
 	stands, err := a.Steps.CheckOwnership(context.Background(), m)
 	require.NoError(t, err)
 	require.Nil(t, stands.Refusal)
@@ -235,7 +234,7 @@ func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
-			a, _, _ := acting(t, test.settings, kyma)
+			a, _ := acting(t, test.settings, kyma)
 			target, err := a.Steps.Target(context.Background(), m)
 			if test.cluster == "" {
 				require.Equal(t, fault.Rejected, fault.Of(err).Kind)
@@ -315,7 +314,7 @@ func TestAManifestThatIsNotAsPlannedIsRefusedAndItsKymaIsNotified(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
-			a, sent, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			a, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 			events := &recordedEvents{}
 			recorder, err := manifests.NewRecorder(events, nil, time.Now)
 			require.NoError(t, err)
@@ -323,20 +322,20 @@ func TestAManifestThatIsNotAsPlannedIsRefusedAndItsKymaIsNotified(t *testing.T) 
 			if test.reason != "" {
 				a.Steps.Options.Clusters = nil // no cluster is touched
 			}
-			_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
+			ctx, news := manifests.Noting(context.Background())
+			_, undecided, err := a.Steps.Undecided(ctx, m, kyma)
 			require.NoError(t, err)
 			if test.reason == "" {
 				require.Nil(t, undecided)
-				require.Empty(t, sent.all)
+				require.Nil(t, news.Kick)
 				return
 			}
 			require.Equal(t, test.reason, undecided.Reason)
 			if test.state != "" {
 				require.Equal(t, test.state, undecided.State)
 			}
-			require.Len(t, sent.all, 1)
-			require.True(t, sent.all[0].Whole, "a whole reconcile, not only a report of states")
-			require.Equal(t, m.ResourceVersion, sent.all[0].ResourceVersion, "for the current Manifest")
+			require.True(t, news.Kick.Whole, "a whole reconcile, not only a report of states")
+			require.Equal(t, m.ResourceVersion, news.Kick.ResourceVersion, "for the current Manifest")
 			said, _ := events.take()
 			if !test.event {
 				require.Empty(t, said)
@@ -359,7 +358,7 @@ func TestWhereSignaturesAreRequiredAPlanFromBeforeIsNotEnough(t *testing.T) {
 	for signed, want := range map[bool]string{true: "", false: manifests.ReasonNotSigned} {
 		kyma, m := owned(nil)
 		kyma.Status.Planned = []v1beta2.PlannedManifest{planned.Record(m, signed)}
-		a, _, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+		a, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 		a.Steps.Options.SignaturesRequired = true
 		_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
 		require.NoError(t, err)
@@ -376,7 +375,7 @@ func TestAReconcileWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T)
 	kyma, m := owned(nil)
 	record := m.Status.Target
 	m.Status.Target = nil
-	a, sent, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+	a, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 	go func() {
 		time.Sleep(400 * time.Millisecond)
 		now := &v1beta2.Manifest{}
@@ -386,9 +385,10 @@ func TestAReconcileWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T)
 	}()
 	read, err := a.Steps.Read(context.Background(), kick.RefOf(m))
 	require.NoError(t, err)
-	now, undecided, err := a.Steps.Undecided(context.Background(), read, kyma)
+	ctx, news := manifests.Noting(context.Background())
+	now, undecided, err := a.Steps.Undecided(ctx, read, kyma)
 	require.NoError(t, err)
 	require.Nil(t, undecided)
 	require.Equal(t, record, now.Status.Target)
-	require.Empty(t, sent.all)
+	require.Nil(t, news.Kick)
 }

@@ -1,7 +1,7 @@
 // Package replay proves that the workflow code still takes the decisions of recorded histories, and that the record is
 // complete. Histories are recorded from real runs by `make record-histories`, one folder per version of the logic, and in
-// it one per scenario with all runs of its workflows (package histories). Files beside those folders are of the newest run
-// only. A change that breaks one needs a version marker (docs/contributing.md).
+// it one per scenario with all runs of its workflows (package histories). Files beside those folders are of single runs that
+// two builds worked on. A change that breaks one needs a version marker (docs/contributing.md).
 package replay
 
 import (
@@ -40,17 +40,16 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 
 func TestAReplayNoticesAChangedDecision(t *testing.T) {
 	changed := sdk.NewWorkflowReplayer()
-	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.ManifestInput) error {
+	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.KymaInput) error {
 		return workflow.Sleep(ctx, 1)
-	}, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
-	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install-manifest.json"))), "a check that cannot fail is none")
+	}, workflow.RegisterOptions{Name: kick.KymaWorkflow})
+	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install", "kyma.1.json"))), "a check that cannot fail is none")
 }
 
 // A workflow that is started again by its successor for ever would else pass: each of its runs has the same steps.
 func TestAReplayNoticesARunThatEndsInAnotherWay(t *testing.T) {
 	otherwise := sdk.NewWorkflowReplayer()
 	endsOtherwise(otherwise, kick.KymaWorkflow, workflows.KymaWorkflow)
-	endsOtherwise(otherwise, kick.ManifestWorkflow, workflows.ManifestWorkflow)
 	endsOtherwise(otherwise, kick.SweepWorkflow, workflows.SweepWorkflow)
 	endsOtherwise(otherwise, kick.WatcherWorkflow, routing.WatcherWorkflow)
 	endsOtherwise(otherwise, kick.CertificatesWorkflow, authority.CertificatesWorkflow)

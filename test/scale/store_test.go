@@ -22,11 +22,11 @@ func TestWithoutPostgresTheFiguresAreNoneOfCapacity(t *testing.T) {
 
 func TestHistoriesOfAllRunsOfAWorkflowAreTakenTogether(t *testing.T) {
 	require.Equal(t, map[string]record.History{
-		"Kyma":     {Workflows: 2, Runs: 1.5, Events: 30, Most: 40, Bytes: 300},
-		"Manifest": {Workflows: 1, Runs: 3, Events: 9, Most: 9, Bytes: 90},
+		"Kyma":  {Workflows: 2, Runs: 1.5, Events: 30, Most: 40, Bytes: 300},
+		"Sweep": {Workflows: 1, Runs: 3, Events: 9, Most: 9, Bytes: 90},
 	}, sumUp(map[string]past{
-		"kyma/a":     {kind: "Kyma", runs: 1, events: 20, bytes: 200},
-		"kyma/b":     {kind: "Kyma", runs: 2, events: 40, bytes: 400},
-		"manifest/c": {kind: "Manifest", runs: 3, events: 9, bytes: 90},
+		"kyma/a":  {kind: "Kyma", runs: 1, events: 20, bytes: 200},
+		"kyma/b":  {kind: "Kyma", runs: 2, events: 40, bytes: 400},
+		"sweep/c": {kind: "Sweep", runs: 3, events: 9, bytes: 90},
 	}))
 }

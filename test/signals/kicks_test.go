@@ -74,8 +74,8 @@ func quiet(st *state) map[string]any {
 			st.reconcile(in.Ref.UID)
 			return install.ApplyResult{Outcome: manifests.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
 		},
-		"WaitManifest": func(context.Context, install.WaitInput) (readiness.Observed, error) {
-			return readiness.Observed{State: shared.StateReady}, nil
+		"WaitManifest": func(context.Context, install.WaitInput) (install.WaitResult, error) {
+			return install.WaitResult{Observed: readiness.Observed{State: shared.StateReady}}, nil
 		},
 		"ReportManifest": func(context.Context, manifests.ReportInput) (manifests.ReportResult, error) {
 			return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
@@ -87,7 +87,7 @@ func quiet(st *state) map[string]any {
 		"ResolveKyma": func(context.Context, resolve.Input) (resolve.Result, error) {
 			return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, nil
 		},
-		"LookInBackground": func(_ context.Context, in background.Input) (background.Result, error) {
+		"ReconcileInBackground": func(_ context.Context, in background.Input) (background.Result, error) {
 			st.reconcile(in.Ref.UID)
 			return background.Result{
 				Sync:     syncing.Result{Outcome: syncing.OutcomeOff},
@@ -106,7 +106,7 @@ func startWorkers(t testing.TB, temporal client.Client, activities map[string]an
 	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
 	worker.RegisterWorkflows(controlPlane)
 	all := []sdkworker.Worker{controlPlane}
-	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue} {
+	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue, kick.FollowQueue} {
 		all = append(all, sdkworker.New(temporal, queue, sdkworker.Options{DisableWorkflowWorker: true}))
 	}
 	for _, each := range all {
@@ -148,13 +148,20 @@ func kickAtRandom(t *testing.T, st *state, kind string, send func(ref kick.Ref, 
 	}
 }
 
+// kymaOf is the Kyma of a Manifest, of which there is one each.
+func kymaOf(manifest kick.Ref) kick.Ref {
+	return kick.Ref{Namespace: manifest.Namespace, Name: "kyma-of-" + manifest.Name, UID: "kyma-of-" + manifest.UID}
+}
+
 func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	t.Parallel()
 	_, temporal := temporaltest.Namespace(t, "settling")
 	st := newState()
 	startWorkers(t, temporal, quiet(st))
 	sender := kick.NewSender(temporal, nil, nil)
-	kickAtRandom(t, st, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
+	kickAtRandom(t, st, "Manifest", func(ref kick.Ref, k kick.Kick) error {
+		return sender.Manifest(context.Background(), kymaOf(ref), ref, k)
+	})
 	require.Eventually(t, func() bool { return len(st.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
 		"changes that no reconcile has seen: %v", st.unseen())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -32,10 +33,9 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 	sender := kick.NewSender(temporal, nil, accounts)
 	var ids []string
 	send := func(name string, urgent bool) {
-		ref := kick.Ref{Namespace: "ns", Name: name, UID: types.UID(name)}
-		k := kick.Kick{Reason: "Manifest changed", Urgent: urgent, Found: kick.Attributes{kick.AttributeKymaName: name}}
-		require.NoError(t, sender.Manifest(t.Context(), ref, k))
-		ids = append(ids, kick.ManifestWorkflowID(ref))
+		kyma := kick.Ref{Namespace: "ns", Name: name, UID: types.UID(name)}
+		require.NoError(t, sender.Manifest(t.Context(), kyma, kyma, kick.Kick{Reason: "Manifest changed", Urgent: urgent}))
+		ids = append(ids, kick.KymaWorkflowID(kyma))
 	}
 	for i := range 100 {
 		send(fmt.Sprintf("big-%d", i), false)
@@ -49,6 +49,9 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 
 	workflows := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
 	worker.RegisterWorkflows(workflows)
+	workflows.RegisterActivityWithOptions(func(context.Context, syncing.Input) (syncing.Result, error) {
+		return syncing.Result{Outcome: syncing.OutcomeGone}, nil // The Kymas' own steps are not part of the test.
+	}, activity.RegisterOptions{Name: "SyncRemote"})
 	require.NoError(t, workflows.Start())
 	t.Cleanup(workflows.Stop)
 	for _, id := range ids {

@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -24,26 +23,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-var (
-	demo = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}
-	keda = kick.Ref{Namespace: "kcp-system", Name: "demo-keda", UID: "keda-uid"}
-)
-
-// manifest is the Manifest of module keda in Kyma demo, as its watcher reads it.
-func manifest() *v1beta2.Manifest {
-	return &v1beta2.Manifest{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: keda.Namespace, Name: keda.Name, UID: keda.UID,
-			Labels: map[string]string{shared.LabelKymaName: demo.Name, shared.LabelModuleName: "keda"},
-		},
-		Spec: v1beta2.ManifestSpec{Version: "1.0.0"},
-	}
-}
+var demo = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}
 
 // isFound waits until a search has found just the workflows with these ids.
 func isFound(t *testing.T, server client.Client, namespace, query string, ids ...string) {
@@ -70,7 +54,7 @@ func failing() map[string]any {
 	activities["ApplyManifest"] = func(context.Context, install.ApplyInput) (res install.ApplyResult, err error) { return res, rejected }
 	activities["SyncRemote"] = func(context.Context, syncing.Input) (res syncing.Result, err error) { return res, rejected }
 	activities["ReportKyma"] = func(context.Context, status.ReportInput) (status.ReportResult, error) {
-		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError}, nil
+		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError, Modules: []status.Module{{Name: "sample", State: shared.StateError}}}, nil
 	}
 	return activities
 }
@@ -78,53 +62,45 @@ func failing() map[string]any {
 func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *testing.T) {
 	t.Parallel()
 	namespace, server := temporaltest.Namespace(t, "search")
-	sender := kick.NewSender(server, nil, nil)
-	require.NoError(t, sender.Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
-	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(manifest())}))
-	theKyma, theManifest := kick.KymaWorkflowID(demo), kick.ManifestWorkflowID(keda)
+	require.NoError(t, kick.NewSender(server, nil, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
+	id := kick.KymaWorkflowID(demo)
 
 	// Nobody works yet.
-	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo"`, theKyma, theManifest)
-	isFound(t, server, namespace, `ExecutionStatus="Running" AND ModuleName="keda" AND ModuleVersion="1.0.0"`, theManifest)
-	isFound(t, server, namespace, `ModuleState="Error"`)
+	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo"`, id)
 	_, err := server.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: kick.SweepWorkflowID(0), TaskQueue: kick.SweepQueue}, kick.SweepWorkflow)
 	require.NoError(t, err)
 	isFound(t, server, namespace, `WorkflowType="SweepWorkflow"`, kick.SweepWorkflowID(0))
-	const ours = `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "RolloutWorkflow")` // docs/operating.md
-	isFound(t, server, namespace, ours, theKyma, theManifest)
+	const ours = `WorkflowType IN ("KymaWorkflow", "RolloutWorkflow")` // docs/operating.md
+	isFound(t, server, namespace, ours, id)
 
 	startWorkers(t, server, failing())
-	isFound(t, server, namespace, `KymaName="demo" AND ModuleName="keda" AND ModuleState="Error"`, theManifest)
-	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo" AND KymaState="Error"`, theKyma)
+	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo" AND KymaState="Error" AND FailingModules="sample"`, id)
 }
 
 // In a roll-out to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.
-func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testing.T) {
+func TestAKymaIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testing.T) {
 	t.Parallel()
 	namespace, server := temporaltest.Namespace(t, "unknown")
 	_, err := server.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
-		Namespace: namespace, SearchAttributes: []string{kick.AttributeModuleState},
+		Namespace: namespace, SearchAttributes: []string{kick.AttributeKymaName},
 	})
 	require.NoError(t, err)
-	state := temporal.NewSearchAttributeKeyKeyword(kick.AttributeModuleState).ValueSet("Ready")
+	name := temporal.NewSearchAttributeKeyKeyword(kick.AttributeKymaName).ValueSet("demo")
 	require.Eventually(t, func() bool {
 		_, err := server.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(state),
+			TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(name),
 		}, "None")
 		var refused *serviceerror.InvalidArgument
 		return errors.As(err, &refused)
 	}, time.Minute, 100*time.Millisecond, "the server has forgotten the attribute")
 
-	m := manifest()
-	m.Status.State = shared.StateProcessing
-	sender := kick.NewSender(server, nil, nil)
-	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(m)}))
+	require.NoError(t, kick.NewSender(server, nil, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	startWorkers(t, server, failing())
 
 	// What a link to Temporal does every ten seconds.
 	_, err = worker.EnsureSearchAttributes(t.Context(), server, namespace)
 	require.NoError(t, err)
-	isFound(t, server, namespace, `ModuleState="Error"`, kick.ManifestWorkflowID(keda))
+	isFound(t, server, namespace, `KymaName="demo" AND KymaState="Error"`, kick.KymaWorkflowID(demo))
 }
 
 // The summary that a workflow was started with does not outlive its first run: the server has no place for it in the

@@ -62,7 +62,7 @@ func workAs(t *testing.T, temporal client.Client, build string, activities map[s
 	sdkworker.SetBinaryChecksum(build)
 	all := []sdkworker.Worker{sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})}
 	worker.RegisterWorkflows(all[0])
-	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue} {
+	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue, kick.FollowQueue} {
 		all = append(all, sdkworker.New(temporal, queue, sdkworker.Options{DisableWorkflowWorker: true}))
 	}
 	for _, each := range all {

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 )
@@ -41,7 +42,7 @@ type sleeping struct {
 
 func (s *sleeping) activities() map[string]any {
 	all := quiet(newState())
-	all["SyncRemote"], all["ResolveKyma"], all["LookInBackground"] = s.SyncRemote, s.ResolveKyma, background.New(s, s).LookInBackground
+	all["SyncRemote"], all["ResolveKyma"], all["ReconcileInBackground"] = s.SyncRemote, s.ResolveKyma, background.New(s, s, nil, s).ReconcileInBackground
 	return all
 }
 
@@ -65,6 +66,11 @@ func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, 
 		result.NextReconcile, result.NextReconcileFor = s.opens, "the maintenance window"
 	}
 	return result, nil
+}
+
+// ReportKyma implements background.Reporter.
+func (*sleeping) ReportKyma(context.Context, status.ReportInput) (status.ReportResult, error) {
+	return status.ReportResult{Outcome: status.OutcomeReported}, nil
 }
 
 // reconciled is how many Kymas have been reconciled so often.

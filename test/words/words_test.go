@@ -43,8 +43,7 @@ var phrases = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 
 // kept are names that users' clients, histories or annotations depend on.
 var kept = map[string]bool{
-	"LookInBackground": true, // an activity's name is in histories
-	"LookPath":         true, // os/exec
+	"LookPath": true, // os/exec
 }
 
 // sources are the files of the repository with one of these endings.

@@ -47,8 +47,8 @@ type Workflows struct {
 	began time.Time
 	// counts are the open workflows by type; nil where that is not known.
 	counts map[string]int64
-	// stuck are the workflows that make no progress until somebody helps; nil if that is not known.
-	stuck []visibility.HeldWorkflow
+	// onHold are the workflows that make no progress until somebody helps; nil if that is not known.
+	onHold []visibility.HeldWorkflow
 	// passed is when a pass last ended in the shard where that is longest ago; zero where that is not known.
 	passed time.Time
 }
@@ -77,11 +77,11 @@ func (w *Workflows) NeedLeaderElection() bool { return true }
 // ask asks once.
 func (w *Workflows) ask(ctx context.Context) error {
 	counts, countErr := w.count(ctx)
-	stuck, heldErr := w.findHeld(ctx)
+	found, heldErr := w.findHeld(ctx)
 	passed, passErr := w.lastPass(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts, w.stuck, w.passed = counts, stuck, passed
+	w.counts, w.onHold, w.passed = counts, found, passed
 	return errors.Join(countErr, heldErr, passErr)
 }
 
@@ -120,7 +120,7 @@ func (w *Workflows) findHeld(ctx context.Context) ([]visibility.HeldWorkflow, er
 func (w *Workflows) Held() []visibility.HeldWorkflow {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.stuck
+	return w.onHold
 }
 
 // lastPass is when a pass ended last, in the shard where that is longest ago.
@@ -193,11 +193,11 @@ func (w *Workflows) Collect(out chan<- prometheus.Metric) {
 }
 
 func (w *Workflows) collectHeld(gauge func(of *prometheus.Desc, value float64, labels ...string)) {
-	if w.stuck == nil {
+	if w.onHold == nil {
 		return
 	}
 	paused, failing := map[string]float64{}, map[string]float64{}
-	for _, each := range w.stuck {
+	for _, each := range w.onHold {
 		if each.IsPaused() {
 			paused[each.Type]++
 		} else {

@@ -77,7 +77,7 @@ func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
 	require.NoError(t, w.ask(t.Context()))
 	found := values(t, w)
 	require.InDelta(t, 12, found[`lifecycle_mgr_open_workflows{type="KymaWorkflow"}`], 0)
-	for _, each := range []string{"ManifestWorkflow", "SweepWorkflow", "WatcherWorkflow", "CertificatesWorkflow"} {
+	for _, each := range []string{"SweepWorkflow", "WatcherWorkflow", "CertificatesWorkflow"} {
 		require.Contains(t, found, `lifecycle_mgr_open_workflows{type="`+each+`"}`)
 	}
 	require.InDelta(t, 300, found["lifecycle_mgr_sweep_interval_seconds{}"], 0)

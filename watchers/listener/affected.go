@@ -83,7 +83,7 @@ func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.Re
 		items = append(items, queue.Item{
 			Entity: queue.Entity{Kyma: kick.RefOf(kyma), Manifest: kick.RefOf(m)}, Since: now, Kick: kick.Kick{
 				Reason: ReasonModule, Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
-				Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
+				Deleting: !m.DeletionTimestamp.IsZero(),
 			}.SeenAt(now),
 		})
 	}

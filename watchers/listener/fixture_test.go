@@ -106,8 +106,8 @@ func (r *recorder) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	return r.take(ctx, ref.Name, kick.KymaWorkflowID(ref), k)
 }
 
-func (r *recorder) Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error {
-	return r.take(ctx, ref.Name, kick.ManifestWorkflowID(ref), k)
+func (r *recorder) Manifest(ctx context.Context, _, ref kick.Ref, k kick.Kick) error {
+	return r.take(ctx, ref.Name, manifestID(ref), k)
 }
 
 func (r *recorder) all() []sent {
@@ -259,4 +259,9 @@ func eventOf(group, kind, namespace, name string) string {
 // header is what Istio's gateway writes about a certificate.
 func header(certificate []byte) string {
 	return `Hash=00;Cert="` + strings.ReplaceAll(url.QueryEscape(string(certificate)), "+", "%20") + `";Subject="CN=x";URI=`
+}
+
+// manifestID names a Manifest in what these tests record of kicks.
+func manifestID(r kick.Ref) string {
+	return "manifest/" + r.Namespace + "/" + r.Name + "/" + string(r.UID)
 }

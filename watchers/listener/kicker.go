@@ -146,7 +146,7 @@ func (k *kicker) deliver(ctx context.Context, item queue.Item) {
 	if item.Manifest == (kick.Ref{}) {
 		err = k.kicks.Kyma(ctx, item.Kyma, item.Kick)
 	} else {
-		err = k.kicks.Manifest(ctx, item.Manifest, item.Kick)
+		err = k.kicks.Manifest(ctx, item.Kyma, item.Manifest, item.Kick)
 	}
 	now := k.now()
 	k.mu.Lock()

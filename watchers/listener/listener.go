@@ -49,7 +49,7 @@ type Credentials interface {
 // Kicks wake workflows; *kick.Sender does.
 type Kicks interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
-	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, kyma, manifest kick.Ref, k kick.Kick) error
 }
 
 // Options are what a Listener needs.

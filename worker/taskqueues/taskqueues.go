@@ -29,6 +29,7 @@ func All() []Queue {
 		{kick.ControlPlaneQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
 		{kick.ControlPlaneQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
 		{kick.RemoteQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
+		{kick.FollowQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
 		{kick.BackgroundQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
 		{kick.SweepQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
 		{kick.SweepQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},

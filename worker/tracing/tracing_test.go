@@ -149,7 +149,7 @@ func run(t *testing.T, traces *Tracing, started *commonpb.Header, name string) {
 func TestTheStepsOfAWorkflowBelongToTheTraceOfWhatStartedIt(t *testing.T) {
 	traces, kept := recorded(t)
 	_, event := traces.Tracer().Start(t.Context(), "kick Manifest")
-	run(t, traces, header(t, event), kick.ManifestWorkflow)
+	run(t, traces, header(t, event), kick.KymaWorkflow)
 	var names []string
 	for _, span := range kept.Ended() {
 		require.Equal(t, event.SpanContext().TraceID(), span.SpanContext().TraceID(), span.Name())

@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -27,12 +28,6 @@ type Input struct {
 	View View `json:"view,omitzero"`
 }
 
-// logicVersion is the version of the workflow's logic, read first in each run.
-const (
-	logicVersion  = 1
-	logicChangeID = "logic"
-)
-
 const (
 	// roundsPerRun bounds the history of one run.
 	roundsPerRun = 100
@@ -47,8 +42,8 @@ const (
 // CertificatesWorkflow rotates authorities whenever it is time to or something asks for it. It never ends with an error:
 // what failed is tried again.
 func CertificatesWorkflow(ctx workflow.Context, in Input) error {
-	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	r := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: build.Of(ctx)}
+	logic.Of(ctx)
+	r := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: build.Of(ctx)}
 	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (View, error) { return r.in.View, nil }); err != nil {
 		return err
 	}
@@ -58,7 +53,7 @@ func CertificatesWorkflow(ctx workflow.Context, in Input) error {
 // run is one run of CertificatesWorkflow.
 type run struct {
 	in    Input
-	mail  mailbox.Mailbox
+	mail  *mailbox.Mailbox
 	build string
 	steps *certificates.Activities
 }

@@ -55,7 +55,7 @@ func (r *run) next(ctx workflow.Context) step {
 	last := r.state.Last
 	return decide(situation{
 		Evaluated: r.evaluated, Over: r.state.Fault.IsZero() && (last.Gone || last.Ended), Pending: r.mail.Any(), Due: isDue,
-		MustContinue: ending.Must(ctx, &r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
+		MustContinue: ending.Must(ctx, r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
 	})
 }
 
@@ -93,7 +93,7 @@ func (r *run) sleep(ctx workflow.Context) error {
 	r.view.Do("waiting", now)
 	r.view.WaitingFor = waitsFor
 	workflow.SetCurrentDetails(ctx, r.view.Markdown())
-	return attempts.For(ctx, r.logic, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
+	return attempts.For(ctx, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
 		r.mail.Drain()
 		next, waits := r.wake()
 		return waits && next.Before(due) || r.mail.Forced && workflow.AllHandlersFinished(ctx)

@@ -77,8 +77,7 @@ type run struct {
 	ref   kick.Ref
 	id    string
 	build string
-	logic workflow.Version
-	mail  mailbox.Mailbox
+	mail  *mailbox.Mailbox
 	state Carry
 	local attempts.Local
 	// evaluated is true once this workflow has taken a step.
@@ -90,12 +89,12 @@ type run struct {
 }
 
 func newRun(ctx workflow.Context, in Input) *run {
-	version := logic.Of(ctx)
-	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx), logic: version}
+	logic.Of(ctx)
+	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx)}
 	if in.Carry != nil {
 		r.state, r.evaluated = *in.Carry, true
 	}
-	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later, false)
+	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later)
 	r.view.Of, r.view.Since = r.ref.String(), workflow.Now(ctx)
 	r.show(ctx)
 	return r
@@ -114,9 +113,9 @@ func (r *run) run(ctx workflow.Context) error {
 				return err
 			}
 		case stepContinue:
-			return ending.AsNew(ctx, &r.mail, &r.ending, kick.RolloutWorkflow, r.input)
+			return ending.AsNew(ctx, r.mail, &r.ending, kick.RolloutWorkflow, r.input)
 		case stepComplete:
-			if done, err := ending.Quietly(ctx, &r.mail, &r.ending); done || err != nil {
+			if done, err := ending.Quietly(ctx, r.mail, &r.ending, func() bool { return true }); done || err != nil {
 				return err
 			}
 		case stepSleep:
@@ -141,7 +140,7 @@ func (r *run) evaluate(ctx workflow.Context) (Result, error) {
 	wanted := r.started + 1
 	r.mail.Put(kick.Kick{Reason: "evaluation requested", Urgent: true})
 	done := func() bool { return r.ended >= wanted || r.ending }
-	if err := attempts.For(ctx, r.logic, evaluateTimeout, "a caller waits for an evaluation to end", done); err != nil {
+	if err := attempts.For(ctx, evaluateTimeout, "a caller waits for an evaluation to end", done); err != nil {
 		return Result{}, err
 	}
 	if r.ended < wanted && r.ending {
@@ -159,7 +158,7 @@ func (r *run) step(ctx workflow.Context) error {
 	r.view.Do("evaluating: "+cmp.Or(pending.Reason, "started"), workflow.Now(ctx))
 	var out advance.Out
 	err := r.local.Do(ctx, attempts.Step{
-		Queue: kick.ControlPlaneQueue, Summary: "evaluate the clusters, release or wait", Logic: r.logic,
+		Queue: kick.ControlPlaneQueue, Summary: "evaluate the clusters, release or wait",
 		Activity: r.advance.AdvanceRollout, Input: advance.In{Ref: r.ref}, Answer: &out,
 	})
 	if temporal.IsCanceledError(err) {

@@ -51,7 +51,7 @@ func (r *run) next(ctx workflow.Context) step {
 	isDue := waits && !due.After(workflow.Now(ctx))
 	return decide(situation{
 		Reconciled: r.reconciled, Pending: r.mail.Any(), Retry: !r.state.RetryAt.IsZero(), Due: isDue,
-		MustContinue: ending.Must(ctx, &r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
+		MustContinue: ending.Must(ctx, r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
 	})
 }
 
@@ -78,7 +78,7 @@ func (r *run) sleep(ctx workflow.Context) error {
 	r.view.Do("waiting", now)
 	r.view.WaitingFor = waitsFor
 	workflow.SetCurrentDetails(ctx, r.view.Markdown())
-	return attempts.For(ctx, r.logic, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
+	return attempts.For(ctx, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
 		r.mail.Drain()
 		next, waits := r.wake(workflow.Now(ctx))
 		return waits && next.Before(due) || r.mail.Forced && workflow.AllHandlersFinished(ctx)

@@ -72,8 +72,7 @@ type run struct {
 	ref   kick.Ref
 	id    string
 	build string
-	logic workflow.Version
-	mail  mailbox.Mailbox
+	mail  *mailbox.Mailbox
 	state Carry
 	local attempts.Local
 	// reconciled is true once this workflow has reconciled the Watcher.
@@ -86,12 +85,12 @@ type run struct {
 }
 
 func newRun(ctx workflow.Context, in Input) *run {
-	version := logic.Of(ctx)
-	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx), logic: version}
+	logic.Of(ctx)
+	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx)}
 	if in.Carry != nil {
 		r.state, r.reconciled = *in.Carry, true
 	}
-	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later, false)
+	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later)
 	r.view.Of, r.view.Since = r.ref.String(), workflow.Now(ctx)
 	r.showState()
 	workflow.SetCurrentDetails(ctx, r.view.Markdown())
@@ -111,9 +110,9 @@ func (r *run) run(ctx workflow.Context) error {
 				return err
 			}
 		case stepContinue:
-			return ending.AsNew(ctx, &r.mail, &r.ending, kick.WatcherWorkflow, r.input)
+			return ending.AsNew(ctx, r.mail, &r.ending, kick.WatcherWorkflow, r.input)
 		case stepComplete:
-			if done, err := ending.Quietly(ctx, &r.mail, &r.ending); done || err != nil {
+			if done, err := ending.Quietly(ctx, r.mail, &r.ending, func() bool { return true }); done || err != nil {
 				return err
 			}
 		case stepSleep:
@@ -138,7 +137,7 @@ func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 	wanted := r.started + 1
 	r.mail.Put(kick.Kick{Reason: "reconcile requested", Urgent: true})
 	done := func() bool { return r.ended >= wanted || r.ending }
-	if err := attempts.For(ctx, r.logic, reconcileTimeout, "a caller waits for a reconcile to end", done); err != nil {
+	if err := attempts.For(ctx, reconcileTimeout, "a caller waits for a reconcile to end", done); err != nil {
 		return Result{}, err
 	}
 	if r.ended < wanted && r.ending {
@@ -156,7 +155,7 @@ func (r *run) reconcile(ctx workflow.Context) error {
 	in := activities.In{Ref: r.ref, Gateways: gatewaysOf(pending)}
 	var out activities.Out
 	err := r.local.Do(ctx, attempts.Step{
-		Queue: kick.ControlPlaneQueue, Summary: "set up or remove the routing", Logic: r.logic,
+		Queue: kick.ControlPlaneQueue, Summary: "set up or remove the routing",
 		Activity: r.routing.ReconcileWatcher, Input: in, Answer: &out,
 	})
 	if temporal.IsCanceledError(err) {

@@ -113,7 +113,7 @@ func logOf() string {
 	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(planted+"-blob"), 8))
 	return strings.Join([]string{
 		`{"level":"error","msg":"pull sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","token":"` + planted + `-json"}`,
-		`{"msg":"body {\"password\":\"` + planted + `-escaped\",\"user\":\"me\"} of manifest/kcp-system/a-very-long-name-of-a-kyma-that-somebody-chose-keda-1234567890/0a1b2c3d-0000-1111-2222-333344445555"}`,
+		`{"msg":"body {\"password\":\"` + planted + `-escaped\",\"user\":\"me\"} of kyma/kcp-system/a-very-long-name-of-a-kyma-that-somebody-chose-keda-1234567890/0a1b2c3d-0000-1111-2222-333344445555"}`,
 		`client_secret=` + planted + `-form&x=1 password: ` + planted + `-yaml`,
 		`Authorization: Bearer ` + planted + `-bearer`,
 		`GET https://user:` + planted + `-url@registry.example.com/v2/`,
@@ -135,7 +135,7 @@ func (w *workflows) Close() {}
 
 func (w *workflows) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	w.asked = append(w.asked, request.GetQuery())
-	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND ExecutionStatus IN ("Running", "Paused")` {
+	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND ExecutionStatus IN ("Running", "Paused")` {
 		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 	}
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
@@ -283,7 +283,7 @@ func TestAnArchiveHasWhatIsNeededAndNoSecret(t *testing.T) {
 		"check.json":    {"refused REDACTED"},
 		"logs/manager.log": {
 			"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "last line of the log", "@registry.example.com/v2/",
-			"manifest/kcp-system/a-very-long-name-of-a-kyma-that-somebody-chose-keda-1234567890/0a1b2c3d-0000-1111-2222-333344445555",
+			"kyma/kcp-system/a-very-long-name-of-a-kyma-that-somebody-chose-keda-1234567890/0a1b2c3d-0000-1111-2222-333344445555",
 		},
 		"logs/lifecycle-manager-0/manager.log": {"a line of the pod with REDACTED"},
 		"metrics/lifecycle-manager-0.txt":      {"lifecycle_mgr_mandatory_modules 3"},
@@ -308,7 +308,7 @@ func TestOnlyWorkflowsOfAnInstanceAreListed(t *testing.T) {
 	written(t, s)
 	require.Len(t, asked.asked, 3)
 	for _, query := range asked.asked {
-		require.Contains(t, query, `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND `)
+		require.Contains(t, query, `WorkflowType IN ("KymaWorkflow", "SweepWorkflow") AND `)
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 
 // ourTypes are the workflows that are written about.
 func ourTypes() []string {
-	return []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow}
+	return []string{kick.KymaWorkflow, kick.SweepWorkflow}
 }
 
 // Workflows are what is asked of Temporal; a Temporal client is one.
@@ -110,7 +110,7 @@ func ask(ctx context.Context, temporal Workflows, all []workflow) {
 	var group errgroup.Group
 	group.SetLimit(askedAtOnce)
 	for i := range all {
-		if all[i].Type != kick.KymaWorkflow && all[i].Type != kick.ManifestWorkflow {
+		if all[i].Type != kick.KymaWorkflow {
 			continue
 		}
 		group.Go(func() error {

@@ -76,7 +76,7 @@ func isoTime(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
 	enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// keyedCore gives what libraries log the keys of package logkey, and names the Kyma or Manifest of a workflow beside it.
+// keyedCore gives what libraries log the keys of package logkey, and names the Kyma of a workflow beside it.
 type keyedCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -133,10 +133,10 @@ func keyed(fields []zapcore.Field) []zapcore.Field {
 			entity = true
 		}
 	}
-	// kyma/<namespace>/<name>/<uid> or manifest/…
+	// kyma/<namespace>/<name>/<uid>
 	parts := strings.Split(workflow, "/")
-	if !entity && len(parts) == 4 && (parts[0] == logkey.Kyma || parts[0] == logkey.Manifest) {
-		given = append(given, zap.String(parts[0], parts[1]+"/"+parts[2]))
+	if !entity && len(parts) == 4 && parts[0] == logkey.Kyma {
+		given = append(given, zap.String(logkey.Kyma, parts[1]+"/"+parts[2]))
 	}
 	return given
 }

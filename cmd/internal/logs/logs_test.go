@@ -31,12 +31,12 @@ func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
 	log, err := New("info", JSON, &out)
 	require.NoError(t, err)
 	sdk := temporallog.With(Temporal(log.WithName("temporal")),
-		"Namespace", "lm", "WorkflowType", "ManifestWorkflow", "WorkflowID", "manifest/kcp-system/demo-keda-1/uid", "RunID", "run")
+		"Namespace", "lm", "WorkflowType", "KymaWorkflow", "WorkflowID", "kyma/kcp-system/demo/uid", "RunID", "run")
 	sdk.Error("Activity error.", "ActivityType", "ApplyManifest", "Attempt", 2, "Error", errors.New("no route to host"))
 	require.Equal(t, map[string]any{
 		"level": "error", "logger": "temporal", "msg": "Activity error.",
-		"temporalNamespace": "lm", "workflow": "ManifestWorkflow", "workflowID": "manifest/kcp-system/demo-keda-1/uid", "runID": "run",
-		"manifest": "kcp-system/demo-keda-1", "activity": "ApplyManifest", "attempt": 2.0, "error": "no route to host",
+		"temporalNamespace": "lm", "workflow": "KymaWorkflow", "workflowID": "kyma/kcp-system/demo/uid", "runID": "run",
+		"kyma": "kcp-system/demo", "activity": "ApplyManifest", "attempt": 2.0, "error": "no route to host",
 	}, logged(t, &out))
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
@@ -20,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 const (
@@ -159,12 +158,12 @@ func (s Sources) askTemporal(ctx context.Context, controlPlaneAnswers bool) Temp
 	t.described = describeNamespace(ctx, server, s.Temporal)
 	known, err := server.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.Temporal})
 	t.AttributesErr = err
-	for _, name := range workflows.SearchAttributes() {
+	for _, name := range kick.SearchAttributes() {
 		kind, exists := known.GetCustomAttributes()[name]
 		switch {
 		case !exists:
 			t.MissingAttributes = append(t.MissingAttributes, name)
-		case kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD:
+		case kind != kick.TypeOf(name):
 			t.WrongAttributes = append(t.WrongAttributes, name)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 const (
@@ -188,10 +188,13 @@ func judgeAttributes(t TemporalFacts) Finding {
 	case t.AttributesErr != nil:
 		return doubtful(subject, "", "they cannot be listed: %s", t.AttributesErr)
 	case len(t.WrongAttributes) > 0:
-		return bad(subject, "give this instance a Temporal namespace of its own", "of another type than %s: %s", enumspb.INDEXED_VALUE_TYPE_KEYWORD, listed(t.WrongAttributes))
+		return bad(subject, "give this instance a Temporal namespace of its own", "of another type than ours: %s", listed(t.WrongAttributes))
 	case len(t.MissingAttributes) > 0:
-		commands := fmt.Sprintf("they are registered at start; or: temporal operator search-attribute create --namespace %s --type Keyword --name %s", t.Namespace, strings.Join(t.MissingAttributes, " --name "))
-		return doubtful(subject, commands, "not registered yet: %s", listed(t.MissingAttributes))
+		command := "they are registered at start; or: temporal operator search-attribute create --namespace " + t.Namespace
+		for _, name := range t.MissingAttributes {
+			command += fmt.Sprintf(" --name %s --type %s", name, kick.TypeOf(name))
+		}
+		return doubtful(subject, command, "not registered yet: %s", listed(t.MissingAttributes))
 	}
 	return good(subject, "registered")
 }

@@ -154,12 +154,12 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 			Finding{"Temporal namespace", Warning, "fleet keeps ended workflows for 1m0s only: their histories are gone when somebody asks for them", "temporal operator namespace update --namespace fleet --retention 72h"},
 		},
 		"search attributes that are missing": {
-			func(f *Facts) { f.Temporal.MissingAttributes = []string{"KymaName", "ModuleName"} },
-			Finding{"search attributes", Warning, "not registered yet: KymaName, ModuleName", "they are registered at start; or: temporal operator search-attribute create --namespace fleet --type Keyword --name KymaName --name ModuleName"},
+			func(f *Facts) { f.Temporal.MissingAttributes = []string{"KymaName", "FailingModules"} },
+			Finding{"search attributes", Warning, "not registered yet: KymaName, FailingModules", "they are registered at start; or: temporal operator search-attribute create --namespace fleet --name KymaName --type Keyword --name FailingModules --type KeywordList"},
 		},
 		"search attributes of another type": {
 			func(f *Facts) { f.Temporal.WrongAttributes = []string{"KymaName"} },
-			Finding{"search attributes", Failed, "of another type than Keyword: KymaName", "give this instance a Temporal namespace of its own"},
+			Finding{"search attributes", Failed, "of another type than ours: KymaName", "give this instance a Temporal namespace of its own"},
 		},
 		"credentials that are refused": {
 			func(f *Facts) {

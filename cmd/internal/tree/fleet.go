@@ -11,28 +11,24 @@ import (
 type Fleet struct {
 	// Problems are why nothing may come of what is shown, first of all.
 	Problems []Problem `json:"problems,omitempty"`
-	// Held are the workflows of no Kyma and no module that make no progress until somebody helps.
+	// Held are the workflows of no Kyma that make no progress until somebody helps.
 	Held  []visibility.HeldWorkflow `json:"heldWorkflows,omitempty"`
 	Kymas []Kyma                    `json:"kymas"`
 }
 
-// Hold notes which workflows make no progress until somebody helps: at the Kyma or the module that they belong to. Those of
-// Kymas and modules that are not shown are left out.
+// Hold notes which workflows make no progress until somebody helps: at the Kyma that they belong to. Those of
+// Kymas that are not shown are left out.
 func (f *Fleet) Hold(held []visibility.HeldWorkflow) {
 	why := make(map[string]string, len(held))
 	for _, each := range held {
 		why[each.ID] = each.String()
-		if each.Type != kick.KymaWorkflow && each.Type != kick.ManifestWorkflow {
+		if each.Type != kick.KymaWorkflow {
 			f.Held = append(f.Held, each)
 		}
 	}
 	for i := range f.Kymas {
 		k := &f.Kymas[i]
 		k.Workflow = why[kick.KymaWorkflowID(kick.Ref{Namespace: k.Namespace, Name: k.Name, UID: k.UID})]
-		for j := range k.Modules {
-			m := &k.Modules[j]
-			m.Workflow = why[kick.ManifestWorkflowID(kick.Ref{Namespace: k.Namespace, Name: m.Manifest, UID: m.ManifestUID})]
-		}
 	}
 }
 

@@ -141,9 +141,6 @@ func (l Style) modules(modules []Module) []string {
 		if m.Hint != "" && (l.Wide || m.State != shared.StateProcessing) {
 			lines = append(lines, l.wrapped(stem, "hint: "+m.Hint)...)
 		}
-		if m.Workflow != "" {
-			lines = append(lines, l.wrapped(stem, "workflow: "+m.Workflow)...)
-		}
 	}
 	return lines
 }

@@ -62,13 +62,9 @@ type Module struct {
 	Message string       `json:"message,omitempty"`
 	// Hint says what can be done about Message.
 	Hint string `json:"hint,omitempty"`
-	// Workflow is what Kyma.Workflow is, of the module's Manifest.
-	Workflow string `json:"workflow,omitempty"`
 	// Installed is the version that was last applied completely.
 	Installed string `json:"installedVersion,omitempty"`
 	Manifest  string `json:"manifest,omitempty"`
-	// ManifestUID is the uid of the Manifest, empty while there is none.
-	ManifestUID types.UID `json:"-"`
 	// Objects counts the module's objects; nil while unknown.
 	Objects *v1beta2.ObjectCounts `json:"objects,omitempty"`
 	// ReadyAfter is how long it took from the Kyma's creation to the module's present Ready.
@@ -135,7 +131,7 @@ func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*
 	if !exists {
 		return view
 	}
-	view.Installed, view.ManifestUID = manifest.Status.InstalledVersion, manifest.UID
+	view.Installed = manifest.Status.InstalledVersion
 	if counts := manifest.Status.Counts; counts != nil && counts.Total > 0 {
 		view.Objects = counts.DeepCopy()
 	}

@@ -72,13 +72,12 @@ func TestATreeOfAKymaOnItsWay(t *testing.T) {
 
 func TestATreeNamesWorkflowsThatMakeNoProgress(t *testing.T) {
 	kyma, m := kymaWith("Ready", "1/1", module("sample", "Ready", "m-1")), manifest("m-1", "Ready", 2*time.Second, 5*time.Second)
-	kyma.UID, m.UID = "uid", "uid-1"
+	kyma.UID = "uid"
 	fleet := Fleet{Kymas: []Kyma{Of(kyma, []v1beta2.Manifest{m}, created.Add(20*time.Second))}}
 	fleet.Hold([]visibility.HeldWorkflow{
 		{ID: "sweep/00", Type: "SweepWorkflow"},
 		{ID: "kyma/kcp-system/demo/uid", Type: "KymaWorkflow"},
 		{ID: "kyma/kcp-system/demo/former", Type: "KymaWorkflow", Problems: []string{"not shown"}},
-		{ID: "manifest/kcp-system/m-1/uid-1", Type: "ManifestWorkflow", Problems: []string{"category=WorkflowTaskFailed", "cause=Panic"}},
 	})
 	var out bytes.Buffer
 	require.NoError(t, Render(&out, fleet, Style{}))
@@ -86,7 +85,6 @@ func TestATreeNamesWorkflowsThatMakeNoProgress(t *testing.T) {
 kcp-system/demo  Ready  channel regular  modules 1/1  ready after 12s
 │  workflow: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id kyma/kcp-system/demo/uid
 └─ sample  1.0.0  Ready  after 5s  9/9 objects
-     workflow: its workflow tasks fail (category=WorkflowTaskFailed, cause=Panic): for the error, run temporal workflow show --workflow-id manifest/kcp-system/m-1/uid-1
 `, out.String())
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // Installation is one Kyma with one Manifest of the module, in a namespace of its own in the control plane and under
-// names of its own in the remote cluster. There is no workflow for the Kyma.
+// names of its own in the remote cluster. Its Kyma's workflow works on the Manifest alone (Worker).
 type Installation struct {
 	*testing.T
 	*Harness
@@ -96,19 +96,24 @@ func (p *Installation) Delete() {
 	require.NoError(p, p.Control.Delete(p.Context(), p.Manifest))
 }
 
-// Kick starts the Manifest's workflow, or wakes it, as a watcher does.
+// workflowID is the id of the Kyma's workflow.
+func (p *Installation) workflowID() string { return kick.KymaWorkflowID(kick.RefOf(p.Kyma)) }
+
+// Kick asks the Kyma's workflow for a step of the Manifest, as a watcher does.
 func (p *Installation) Kick() {
 	p.Helper()
-	id, ref := kick.ManifestWorkflowID(kick.RefOf(p.Manifest)), kick.RefOf(p.Manifest)
-	m := p.Read()
+	id, m := p.workflowID(), p.Read()
 	_, err := p.Temporal.SignalWithStartWorkflow(p.Context(), id, kick.Signal,
-		kick.Kick{Reason: "Manifest changed", Urgent: true, Deleting: m != nil && !m.DeletionTimestamp.IsZero()},
+		kick.Kick{
+			Reason: "Manifest changed", Kind: shared.KindManifest, Work: true, Namespace: p.Manifest.Namespace, Name: p.Manifest.Name, UID: p.Manifest.UID,
+			Urgent: true, Deleting: m != nil && !m.DeletionTimestamp.IsZero(),
+		},
 		temporal.StartWorkflowOptions{
 			ID: id, TaskQueue: kick.ControlPlaneQueue,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			// A worker that was cut off may have had a task.
 			WorkflowTaskTimeout: shortTimeout,
-		}, kick.ManifestWorkflow, kick.Start{Ref: ref})
+		}, kick.KymaWorkflow, kick.Start{Ref: kick.RefOf(p.Kyma)})
 	require.NoError(p, err)
 }
 
@@ -128,7 +133,7 @@ func (p *Installation) IsGone() bool {
 
 func (p *Installation) isIdle() bool {
 	p.Helper()
-	description, err := p.Temporal.DescribeWorkflow(p.Context(), kick.ManifestWorkflowID(kick.RefOf(p.Manifest)), "")
+	description, err := p.Temporal.DescribeWorkflow(p.Context(), p.workflowID(), "")
 	var notFound *serviceerror.NotFound
 	if err != nil {
 		require.ErrorAs(p, err, &notFound)
@@ -141,7 +146,7 @@ func (p *Installation) isIdle() bool {
 func (p *Installation) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_ = p.Temporal.TerminateWorkflow(ctx, kick.ManifestWorkflowID(kick.RefOf(p.Manifest)), "", "the test is over")
+	_ = p.Temporal.TerminateWorkflow(ctx, p.workflowID(), "", "the test is over")
 	if m := p.Read(); m != nil {
 		m.Finalizers = nil
 		require.NoError(p, client.IgnoreNotFound(p.Control.Update(ctx, m)))

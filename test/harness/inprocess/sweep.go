@@ -91,16 +91,12 @@ func (steady) Probe(context.Context, *v1beta2.Kyma, bool) (changed bool, why str
 	return false, "", nil
 }
 
-// open are the open workflows: that of the Kyma, always, and that of the Manifest if there is one.
+// open is the workflow of the Kyma, which counts as open always.
 type open struct{ *Installation }
 
 // OpenWorkflows implements sweep.OpenWorkflows.
 func (o open) OpenWorkflows(context.Context, time.Time) (sweep.Open, error) {
-	found := sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}
-	if !o.isIdle() {
-		found[kick.ManifestWorkflowID(kick.RefOf(o.Manifest))] = time.Now()
-	}
-	return found, nil
+	return sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}, nil
 }
 
 // IsOpen implements sweep.OpenWorkflows.
@@ -120,7 +116,7 @@ type kicks struct{ *Installation }
 func (kicks) Kyma(context.Context, kick.Ref, kick.Kick) error { return nil }
 
 // Manifest implements sweep.Sender.
-func (k kicks) Manifest(context.Context, kick.Ref, kick.Kick) error {
+func (k kicks) Manifest(context.Context, kick.Ref, kick.Ref, kick.Kick) error {
 	k.Kick()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
@@ -22,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -72,20 +73,18 @@ func (h *Harness) Clients(t testing.TB, proxy *faultproxy.Proxy) Clients {
 func (h *Harness) Manifests(t testing.TB, c Clients) *workers.ManifestActivities {
 	t.Helper()
 	activities, err := workers.AssembleManifests(workers.ManifestOptions{
-		Steps: manifests.Options{ControlPlane: installations.Client(c.Control), Clusters: c.Clusters, Kymas: noKymas{}},
+		Steps: manifests.Options{ControlPlane: installations.Client(c.Control), Clusters: c.Clusters},
 		Apply: apply.Options{Artifacts: h.artifacts},
-		Purge: purge.Options{Manifests: noKymas{}},
 	})
 	require.NoError(t, err)
 	return activities
 }
 
-// noKymas ignores the kicks of Kymas: their workflow is not part of the test.
-type noKymas struct{}
-
-func (noKymas) OpenKyma(context.Context, kick.Ref, kick.Kick) error { return nil }
-
-func (noKymas) Purge(context.Context, kick.Ref, kick.Kick) error { return nil }
+// kymaIsGone stands for the Kyma's own steps, which are not part of the test: the workflow of a Kyma that is gone works on its
+// Manifests alone, and ends with that work.
+func kymaIsGone(context.Context, syncing.Input) (syncing.Result, error) {
+	return syncing.Result{Outcome: syncing.OutcomeGone}, nil
+}
 
 // Work starts a worker. It is stopped at the end of the test at the latest.
 func (h *Harness) Work(t testing.TB, proxy *faultproxy.Proxy) *Worker {
@@ -96,7 +95,7 @@ func (h *Harness) Work(t testing.TB, proxy *faultproxy.Proxy) *Worker {
 	})
 	require.NoError(t, err)
 	p := &Worker{Manifests: h.Manifests(t, h.Clients(t, proxy)), client: connection}
-	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue} {
+	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue, kick.FollowQueue} {
 		options := worker.Options{
 			DisableWorkflowWorker:            queue != kick.ControlPlaneQueue,
 			Interceptors:                     []interceptor.WorkerInterceptor{&shortTimeouts{}, workers.Heartbeats()},
@@ -106,12 +105,13 @@ func (h *Harness) Work(t testing.TB, proxy *faultproxy.Proxy) *Worker {
 		if queue == kick.ControlPlaneQueue {
 			workers.RegisterWorkflows(each)
 		}
-		for _, activity := range []any{
+		for _, step := range []any{
 			p.Manifests.Install.ApplyManifest, p.Manifests.Install.WaitManifest, p.Manifests.Install.EnsureDefaultCR, p.Manifests.Steps.ReportManifest,
 			p.Manifests.Uninstall.RemoveManifest, p.Manifests.Uninstall.WaitRemoval,
 		} {
-			each.RegisterActivity(activity)
+			each.RegisterActivity(step)
 		}
+		each.RegisterActivityWithOptions(kymaIsGone, activity.RegisterOptions{Name: "SyncRemote"})
 		require.NoError(t, each.Start())
 		p.workers = append(p.workers, each)
 	}
@@ -160,13 +160,13 @@ type shortTimeoutsOfActivities struct {
 }
 
 // ExecuteActivity implements interceptor.WorkflowOutboundInterceptor.
-func (i *shortTimeoutsOfActivities) ExecuteActivity(ctx workflow.Context, activity string, arguments ...any) workflow.Future {
+func (i *shortTimeoutsOfActivities) ExecuteActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	if workflow.GetActivityOptions(ctx).HeartbeatTimeout > 0 {
 		ctx = workflow.WithHeartbeatTimeout(ctx, shortTimeout)
 	} else {
 		ctx = workflow.WithStartToCloseTimeout(ctx, shortAttempt)
 	}
-	return i.Next.ExecuteActivity(ctx, activity, arguments...)
+	return i.Next.ExecuteActivity(ctx, name, arguments...)
 }
 
 func keyOf(namespace, name string) types.NamespacedName {

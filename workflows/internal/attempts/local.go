@@ -9,12 +9,13 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 )
 
 const (
 	// localTimeout bounds the local attempt of a step, in the worker that executes the workflow task.
 	localTimeout = 3 * time.Second
+	// installTimeout bounds the local attempt to install modules, which need more requests than other steps.
+	installTimeout = 4 * time.Second
 	// localBudget bounds all local attempts of one workflow task. A task counts as lost after 10 s, and another worker
 	// may start the same: no attempt outlives its task. After 8 s the SDK would ask for another task for what is still
 	// running, and decisions by the time would be others in a replay.
@@ -27,12 +28,26 @@ type Local struct {
 	began, ended time.Time
 }
 
-// mayAttempt tells whether another step may be attempted locally.
-func (l *Local) mayAttempt(now time.Time) bool {
+// Ran reports whether a local attempt ended in the present workflow task.
+func (l *Local) Ran(now time.Time) bool { return now.Equal(l.ended) }
+
+// mayAttempt reports whether another step, which takes at most so long, may be attempted locally.
+func (l *Local) mayAttempt(now time.Time, atMost time.Duration) bool {
 	if !now.Equal(l.ended) {
 		l.began = now // another task began since
 	}
-	return now.Sub(l.began)+localTimeout <= localBudget
+	return now.Sub(l.began)+atMost <= localBudget
+}
+
+// Install attempts to install modules within the workflow task. It reports whether there is an answer: if not, they have to be
+// installed by activities of a queue.
+func (l *Local) Install(ctx workflow.Context, summary string, activity, input, answer any) bool {
+	if !l.mayAttempt(workflow.Now(ctx), installTimeout) {
+		return false
+	}
+	err := workflow.ExecuteLocalActivity(locally(ctx, summary, installTimeout), activity, input).Get(ctx, answer)
+	l.ended = workflow.Now(ctx)
+	return err == nil
 }
 
 // Step is a short step.
@@ -41,8 +56,6 @@ type Step struct {
 	Queue, Summary string
 	// Unreachable is true where the remote cluster that it asks did not answer last time.
 	Unreachable bool
-	// Logic is the version of the run's logic.
-	Logic workflow.Version
 	// Activity with its Input, and a pointer to the Answer.
 	Activity, Input, Answer any
 }
@@ -53,12 +66,12 @@ type Step struct {
 // of the queue, with a timeout, heartbeats and attempts of its own. A cluster that did not answer last time is not asked
 // while a workflow task waits for it.
 func (l *Local) Do(ctx workflow.Context, s Step) error {
-	if s.Logic < logic.LocalSteps || s.Unreachable || !l.mayAttempt(workflow.Now(ctx)) {
+	if s.Unreachable || !l.mayAttempt(workflow.Now(ctx), localTimeout) {
 		return workflow.ExecuteActivity(Writing(ctx, s.Queue, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
 	}
-	err := workflow.ExecuteLocalActivity(locally(ctx, s.Summary), s.Activity, s.Input).Get(ctx, s.Answer)
+	err := workflow.ExecuteLocalActivity(locally(ctx, s.Summary, localTimeout), s.Activity, s.Input).Get(ctx, s.Answer)
 	l.ended = workflow.Now(ctx)
-	wait, again := againAfterLocal(err, s.Logic)
+	wait, again := againAfterLocal(err)
 	if !again || ctx.Err() != nil {
 		return err
 	}
@@ -71,9 +84,9 @@ func (l *Local) Do(ctx workflow.Context, s Step) error {
 }
 
 // locally are the options of a step's local attempt.
-func locally(ctx workflow.Context, summary string) workflow.Context {
+func locally(ctx workflow.Context, summary string, timeout time.Duration) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: localTimeout,
+		ScheduleToCloseTimeout: timeout,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                summary,
 	})
@@ -88,14 +101,14 @@ func afterLocal(ctx workflow.Context, queue, summary string) workflow.Context {
 }
 
 // againAfterLocal tells whether a step whose local attempt ended with err is retried, and when.
-func againAfterLocal(err error, version workflow.Version) (time.Duration, bool) {
+func againAfterLocal(err error) (time.Duration, bool) {
 	var app *temporal.ApplicationError
 	switch {
 	case err == nil:
 		return 0, false
 	case !errors.As(err, &app):
 		return 0, true // it timed out, the worker stopped, or it panicked
-	case version >= logic.Background && fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
+	case fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
 		return 0, true // what cut the request short may be the local attempt's own timeout
 	case app.NonRetryable():
 		return 0, false

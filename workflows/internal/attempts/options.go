@@ -21,8 +21,9 @@ const (
 	// heartbeatTimeout is how long a writing activity may be silent; it stops itself as soon as it could
 	// not heartbeat for that long.
 	heartbeatTimeout = 20 * time.Second
-	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never occupies a slot for long.
-	waitAttemptTimeout = 10 * time.Second
+	// waitAttemptTimeout bounds one attempt of a wait, which ends itself after 28 s at the latest. Waits do not heartbeat, since
+	// each heartbeat is a write of Temporal's: so late is a worker that died noticed.
+	waitAttemptTimeout = 30 * time.Second
 	// WaitDeadline is when a wait ends without news; it is then started again.
 	WaitDeadline = time.Hour
 )
@@ -51,11 +52,24 @@ func Writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	})
 }
 
-// Waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
-// their own, so that waiting occupies no slot and writes no history.
+// yielding is the priority in Temporal's queues of work that concerns many at once, such as a new version in the catalog. Work
+// without a priority, such as that on an edit, counts as 3 of 5 and comes first. A server whose matching service does not know
+// priorities serves all in the order of their arrival.
+const yielding = 4
+
+// Yielding are Writing for an activity that nobody waits for: it makes way for others in the queue.
+func Yielding(ctx workflow.Context, queue, summary string) workflow.Context {
+	ctx = Writing(ctx, queue, summary)
+	options := workflow.GetActivityOptions(ctx)
+	options.Priority.PriorityKey = yielding
+	return workflow.WithActivityOptions(ctx, options)
+}
+
+// Waiting are the options of a read-only wait. Its attempts fail benignly with a delay of their own, so that waiting writes no
+// history.
 func Waiting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              kick.RemoteQueue,
+		TaskQueue:              kick.FollowQueue,
 		StartToCloseTimeout:    waitAttemptTimeout,
 		ScheduleToCloseTimeout: WaitDeadline,
 		RetryPolicy: &temporal.RetryPolicy{

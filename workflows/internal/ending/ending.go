@@ -43,14 +43,14 @@ func NewBuild(ctx workflow.Context, began string) bool {
 
 // Quietly is the one place where a run decides that it may return. It is true only if, in the very task
 // that returns, no signal is unread, no kick is pending and no handler is running. Then ending stays true, by which the
-// run refuses what comes in until it has returned.
-func Quietly(ctx workflow.Context, mail *mailbox.Mailbox, ending *bool) (bool, error) {
+// run refuses what comes in until it has returned. Idle reports whether nothing else of the run is at work.
+func Quietly(ctx workflow.Context, mail *mailbox.Mailbox, ending *bool, idle func() bool) (bool, error) {
 	mail.Drain()
-	if mail.Any() {
+	if mail.Any() || !idle() {
 		return false, nil
 	}
 	*ending = true
-	quiet, err := settleHandlers(ctx, mail)
+	quiet, err := settleHandlers(ctx, mail, idle)
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func Quietly(ctx workflow.Context, mail *mailbox.Mailbox, ending *bool) (bool, e
 
 // settleHandlers waits for update handlers to finish. It returns false when something arrived meanwhile: then the run does
 // not end yet.
-func settleHandlers(ctx workflow.Context, mail *mailbox.Mailbox) (bool, error) {
+func settleHandlers(ctx workflow.Context, mail *mailbox.Mailbox, idle func() bool) (bool, error) {
 	if !workflow.AllHandlersFinished(ctx) {
 		if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 			return false, err
@@ -68,7 +68,7 @@ func settleHandlers(ctx workflow.Context, mail *mailbox.Mailbox) (bool, error) {
 	}
 	// In this very task: nothing may remain in a channel when the run returns.
 	mail.Drain()
-	return !mail.Any(), nil
+	return !mail.Any() && idle(), nil
 }
 
 // AsNew is the one place where a run continues as new. It is decided on only while no handler is

@@ -1,8 +1,9 @@
-// Package mailbox receives the signals of one workflow run and sums up the kicks among them, so that none is lost when the
-// run ends and many become one reconcile. New makes a Mailbox; Pending is what has come in, and is carried from run to run.
+// Package mailbox receives the signals of one workflow run and sums up the kicks among them. No kick is lost when a run ends,
+// and many kicks become one reconcile. [New] makes a [Mailbox]. A [Box] holds the kicks for one entity that the workflow works
+// for, and a [Pending] is the sum of several kicks, which is carried from run to run.
 //
-// Every decision of a workflow is made right after Drain: a signal that stays in a channel when a run ends is lost without
-// an error at its sender.
+// A workflow decides only right after Drain: a signal that is still in a channel when a run ends is lost, and its sender gets
+// no error.
 package mailbox
 
 import (
@@ -11,102 +12,116 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
+// Box holds the kicks for one entity.
+type Box struct {
+	// Pending are the kicks that may be acted on, at the entity's pace.
+	Pending Pending
+	// Later are the kicks that wait for their NotBefore. They wait apart from the others: a kick that may be acted on sooner
+	// neither ends their wait nor waits with them. A whole reconcile answers them too.
+	Later Pending
+	// unread is true if a kick was put into the box since Read was called.
+	unread bool
+}
+
+// Put adds a kick.
+func (b *Box) Put(k kick.Kick) {
+	if k.NotBefore != nil && !k.Urgent {
+		b.Later.Add(k)
+	} else {
+		b.Pending.Add(k)
+	}
+	b.unread = true
+}
+
+// Any reports whether a kick waits to be acted on, now or later.
+func (b *Box) Any() bool { return b.Count() > 0 }
+
+// Count returns how many kicks wait.
+func (b *Box) Count() int { return b.Pending.Count + b.Later.Count }
+
+// Unread reports whether a kick was put into the box since the last call of Read.
+func (b *Box) Unread() bool { return b.unread }
+
+// Read marks the kicks in the box as known to whoever waits for them.
+func (b *Box) Read() { b.unread = false }
+
+// Take removes and returns all kicks, for a reconcile that starts now.
+func (b *Box) Take() Pending {
+	taken := b.Pending.With(b.Later)
+	b.Pending, b.Later = Pending{}, Pending{}
+	return taken
+}
+
+// TakeDue removes and returns the kicks that may be acted on now, for a part of a reconcile.
+func (b *Box) TakeDue() Pending {
+	taken := b.Pending
+	b.Pending = Pending{}
+	return taken
+}
+
 // Mailbox receives the signals of one run.
 type Mailbox struct {
-	kicks  workflow.ReceiveChannel
-	purges workflow.ReceiveChannel
-	force  workflow.ReceiveChannel
-	unread bool
-
-	// Pending are the kicks that may be acted on, at the run's pace.
-	Pending Pending
-	// Later are those that wait for their NotBefore. They wait apart, so that what may be acted on before neither ends
-	// their wait nor has to wait with them. A whole reconcile answers them too.
-	Later Pending
-	// together is true in runs of earlier logic: all kicks were summed up in one, and the first to be due ended every
-	// wait.
-	together bool
-	// Forced is true once an operator asked to continue as new.
+	// Box holds the kicks for the workflow's own entity.
+	Box
+	// Route returns the box that a kick is for, and nil for the workflow's own. It may be nil.
+	Route func(k kick.Kick) *Box
+	// Forced is true once an operator asked the run to continue as new.
 	Forced bool
+
+	kicks workflow.ReceiveChannel
+	force workflow.ReceiveChannel
 }
 
-// New makes a mailbox with what an earlier run carried. together is true in runs of earlier logic, which have no Later.
-func New(ctx workflow.Context, pending, later Pending, together bool) Mailbox {
-	if !together && !pending.NotBefore.IsZero() {
-		// A run of earlier logic carried it.
-		pending, later = Pending{}, later.With(pending)
-	}
-	return Mailbox{
-		kicks:    workflow.GetSignalChannel(ctx, kick.Signal),
-		purges:   workflow.GetSignalChannel(ctx, kick.SignalPurge),
-		force:    workflow.GetSignalChannel(ctx, kick.SignalContinueAsNew),
-		Pending:  pending,
-		Later:    later,
-		together: together,
+// New makes a mailbox with the kicks that an earlier run carried.
+func New(ctx workflow.Context, pending, later Pending) *Mailbox {
+	return &Mailbox{
+		Box:   Box{Pending: pending, Later: later},
+		kicks: workflow.GetSignalChannel(ctx, kick.Signal),
+		force: workflow.GetSignalChannel(ctx, kick.SignalContinueAsNew),
 	}
 }
 
-// Put adds a kick from inside the workflow, such as from an update handler.
-func (m *Mailbox) Put(k kick.Kick) {
-	m.add(k)
-	m.unread = true
-}
+// Received reports whether a signal waits in a channel.
+func (m *Mailbox) Received() bool { return m.kicks.Len() > 0 || m.force.Len() > 0 }
 
-func (m *Mailbox) add(k kick.Kick) {
-	if k.NotBefore != nil && !k.Urgent && !m.together {
-		m.Later.Add(k)
-	} else {
-		m.Pending.Add(k)
-	}
-}
+// Arrived is the condition to wait for: something came in since the last Drain.
+func (m *Mailbox) Arrived() bool { return m.Received() || m.unread }
 
-// Any tells whether a kick waits to be acted on, now or later.
-func (m *Mailbox) Any() bool { return m.Count() > 0 }
-
-// Count is how many kicks wait.
-func (m *Mailbox) Count() int { return m.Pending.Count + m.Later.Count }
-
-// Arrived is the condition to wait on: something came in since the last Drain.
-func (m *Mailbox) Arrived() bool {
-	return m.kicks.Len() > 0 || m.purges.Len() > 0 || m.force.Len() > 0 || m.unread
-}
-
-// Drain empties the channels into what is pending. It never blocks.
+// Drain empties the channels into the boxes. It never blocks.
 func (m *Mailbox) Drain() {
-	m.unread = false
+	m.Sort()
+	m.Read()
+}
+
+// Sort empties the channels into the boxes, and leaves the workflow's own box unread.
+func (m *Mailbox) Sort() {
 	for {
 		var k kick.Kick
 		if !m.kicks.ReceiveAsync(&k) {
 			break
 		}
-		m.add(k)
-	}
-	for {
-		var k kick.Kick
-		if !m.purges.ReceiveAsync(&k) {
-			break
+		box := &m.Box
+		if m.Route != nil {
+			if other := m.Route(k); other != nil {
+				box = other
+			}
 		}
-		k.Urgent, k.Deleting = true, true
-		m.Pending.Add(k)
-		m.Pending.Purge = true
+		box.Put(k)
 	}
 	for m.force.ReceiveAsync(nil) {
 		m.Forced = true
 	}
 }
 
-// Take returns all that waits, for a reconcile that starts now. What arrives later means one more reconcile.
+// Take drains the mailbox, and removes and returns all kicks of the workflow's own box. A kick that arrives later means one
+// more reconcile.
 func (m *Mailbox) Take() Pending {
 	m.Drain()
-	taken := m.Pending.With(m.Later)
-	m.Pending, m.Later = Pending{}, Pending{}
-	return taken
+	return m.Box.Take()
 }
 
-// TakeDue returns what may be acted on now, for a part of a reconcile.
+// TakeDue drains the mailbox, and removes and returns the kicks of the workflow's own box that may be acted on now.
 func (m *Mailbox) TakeDue() Pending {
 	m.Drain()
-	taken := m.Pending
-	m.Pending = Pending{}
-	return taken
+	return m.Box.TakeDue()
 }

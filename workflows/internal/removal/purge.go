@@ -19,8 +19,10 @@ type Purge struct {
 	Next         time.Time `json:"next,omitzero"`
 	// Requested is true once somebody asked not to wait for the grace period.
 	Requested bool `json:"requested,omitempty"`
-	// SentAt is when the workflows of the Manifests were asked to purge.
-	SentAt time.Time `json:"sentAt,omitzero"`
+	// Begun is true once the removal budget admitted the purge.
+	Begun bool `json:"begun,omitempty"`
+	// AskedAt is when purges of all modules that remained were last begun.
+	AskedAt time.Time `json:"askedAt,omitzero"`
 	// Lost is true while only those Manifests are purged that cannot be removed because the access Secret is gone.
 	Lost bool `json:"lost,omitempty"`
 	// Cleanups counts the attempts to clean up the remote cluster by force.
@@ -30,8 +32,9 @@ type Purge struct {
 }
 
 const (
-	// forceAfter is how long the workflows of Manifests have for a purge before their Kyma's forces them itself.
-	forceAfter = time.Minute
+	// askAgainAfter is how long a Manifest that was purged may remain before it is purged again: a finalizer of somebody else may
+	// hold it.
+	askAgainAfter = time.Minute
 	// lateAfter is how much later than planned a check may come before the orderly removal counts as interrupted.
 	lateAfter = 2 * time.Minute
 	// cleanupAttempts is how often cleaning up the remote cluster by force may fail before it is abandoned, and
@@ -55,41 +58,25 @@ func (p *Purge) Checked(now, at time.Time, orderlyFor time.Duration) {
 // Due tells whether to force now: the grace period is over, which the present check has found anew, and an orderly removal
 // was tried for long enough; or somebody asked for it.
 func (p *Purge) Due(now time.Time, graceOver bool) bool {
-	begun := !p.SentAt.IsZero() && !p.Lost || p.Cleanups > 0
+	begun := p.Begun && !p.Lost || p.Cleanups > 0
 	return p.Requested || graceOver && (begun || now.Sub(p.OrderlySince) >= p.OrderlyFor)
 }
 
-// SetLost notes whether the purge is one of modules in a cluster whose access Secret is gone. Another kind of purge starts
-// anew: the workflows of its Manifests were not asked yet.
+// SetLost notes whether only modules are purged whose cluster lost its access Secret. A purge of the other kind has to be
+// admitted again.
 func (p *Purge) SetLost(lost bool) {
 	if p.Lost != lost {
-		p.Lost, p.SentAt = lost, time.Time{}
+		p.Lost, p.Begun, p.AskedAt = lost, false, time.Time{}
 	}
 }
 
-// ModulesStep is what is done about the Manifests that a purge forces.
-type ModulesStep string
-
-// The steps of a purge of Manifests.
-const (
-	// Ask their workflows.
-	Ask ModulesStep = "ask"
-	// Await what they do.
-	Await ModulesStep = "await"
-	// Force them in the Kyma's own workflow.
-	Force ModulesStep = "force"
-)
-
-// Modules decides what is done about the Manifests.
-func (p *Purge) Modules(now time.Time) ModulesStep {
-	switch {
-	case p.SentAt.IsZero():
-		return Ask
-	case now.Sub(p.SentAt) >= forceAfter:
-		return Force
-	default:
-		return Await
+// Ask reports whether to begin purges of all modules that remain, and notes that.
+func (p *Purge) Ask(now time.Time) bool {
+	if now.Before(p.AskedAt.Add(askAgainAfter)) {
+		return false
 	}
+	p.AskedAt = now
+	return true
 }
 
 // CleanupRetried tells whether a failed attempt to clean up by force is followed by another.
@@ -102,9 +89,9 @@ func (p *Purge) check(now time.Time) time.Time {
 	case p.Cleanups > 0 && p.CleanupRetried():
 		// The Manifests are gone already.
 		return now.Add(cleanupPause)
-	case !p.SentAt.IsZero() && now.Before(p.SentAt.Add(forceAfter)):
-		at = p.SentAt.Add(forceAfter)
-	case !p.SentAt.IsZero() || p.Cleanups > 0:
+	case now.Before(p.AskedAt.Add(askAgainAfter)):
+		at = p.AskedAt.Add(askAgainAfter)
+	case p.Begun || p.Cleanups > 0:
 		// A failed step is retried as every other.
 		return time.Time{}
 	case p.At.IsZero() || p.OrderlySince.IsZero():
@@ -124,7 +111,7 @@ func (p *Purge) check(now time.Time) time.Time {
 
 // WaitsFor says in words what a removal waits for, and when it is forced.
 func (p *Purge) WaitsFor() string {
-	if !p.SentAt.IsZero() || p.Requested {
+	if p.Begun || p.Requested {
 		return "the modules to be purged"
 	} else if !p.At.IsZero() {
 		return "the modules to be removed; purge at " + p.At.UTC().Format(time.RFC3339)

@@ -58,10 +58,10 @@ func TestWhenAPurgeIsDue(t *testing.T) {
 		"after it, once an orderly removal was tried for long enough":   {p: Purge{OrderlySince: noon.Add(-time.Hour), OrderlyFor: time.Hour}, graceOver: true, want: true},
 		"after it, but not before that":                                 {p: Purge{OrderlySince: noon.Add(-time.Hour), OrderlyFor: 2 * time.Hour}, graceOver: true},
 		"at once where somebody asked for it":                           {p: Purge{Requested: true}, want: true},
-		"one that has begun goes on":                                    {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, SentAt: noon}, graceOver: true, want: true},
+		"one that has begun goes on":                                    {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, Begun: true}, graceOver: true, want: true},
 		"one that has begun to force the remote cluster goes on":        {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, Cleanups: 1}, graceOver: true, want: true},
-		"that Manifests without access are forced is not its beginning": {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, SentAt: noon, Lost: true}, graceOver: true},
-		"one whose grace period was prolonged stops":                    {p: Purge{SentAt: noon}},
+		"that Manifests without access are forced is not its beginning": {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, Begun: true, Lost: true}, graceOver: true},
+		"one whose grace period was prolonged stops":                    {p: Purge{Begun: true}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, tc.p.Due(noon, tc.graceOver)) })
 	}
@@ -81,20 +81,19 @@ func TestAnOrderlyRemovalCountsFromTheLastTimeThatSomethingWasDown(t *testing.T)
 	require.Equal(t, noon.Add(14*time.Minute), p.OrderlySince, "the control plane did not answer")
 }
 
-func TestAPurgeOfAnotherKindAsksTheWorkflowsAnew(t *testing.T) {
-	p := Purge{SentAt: noon}
+func TestAPurgeOfAnotherKindHasToBeAdmittedAgain(t *testing.T) {
+	p := Purge{Begun: true}
 	p.SetLost(false)
-	require.Equal(t, noon, p.SentAt)
+	require.True(t, p.Begun)
 	p.SetLost(true)
-	require.Zero(t, p.SentAt)
+	require.False(t, p.Begun)
 }
 
-func TestWhatIsDoneAboutTheManifestsOfAPurge(t *testing.T) {
+func TestAModuleThatRemainsIsPurgedAgainAfterAMinute(t *testing.T) {
 	p := Purge{}
-	require.Equal(t, Ask, p.Modules(noon))
-	p.SentAt = noon
-	require.Equal(t, Await, p.Modules(noon.Add(59*time.Second)))
-	require.Equal(t, Force, p.Modules(noon.Add(time.Minute)))
+	require.True(t, p.Ask(noon))
+	require.False(t, p.Ask(noon.Add(59*time.Second)))
+	require.True(t, p.Ask(noon.Add(time.Minute)))
 }
 
 func TestWhenARemovalIsCheckedWithoutAKick(t *testing.T) {
@@ -119,8 +118,8 @@ func TestWhenARemovalIsCheckedWithoutAKick(t *testing.T) {
 		"when the grace period ends":                         {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, want: 3 * time.Minute},
 		"when an orderly removal was tried long enough":      {p: Purge{At: noon, OrderlySince: noon, OrderlyFor: 4 * time.Minute}, want: 4 * time.Minute},
 		"soon where the worker's clock is behind":            {p: Purge{At: noon.Add(-time.Minute), OrderlySince: noon.Add(-time.Hour)}, want: 5 * time.Second},
-		"when the workflows have had their minute":           {p: Purge{SentAt: noon.Add(-20 * time.Second)}, want: 40 * time.Second},
-		"between attempts to clean up by force":              {p: Purge{SentAt: noon.Add(-time.Hour), Cleanups: 1}, want: 10 * time.Second},
+		"when modules that remain are purged again":          {p: Purge{AskedAt: noon.Add(-20 * time.Second)}, want: 40 * time.Second},
+		"between attempts to clean up by force":              {p: Purge{Begun: true, Cleanups: 1}, want: 10 * time.Second},
 		"when a missing access Secret is read again":         {missing: noon.Add(-time.Minute), want: time.Minute},
 		"when the first of several reasons says so":          {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, missing: noon, want: 2 * time.Minute},
 		"not for a missing Secret that was read again since": {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, missing: noon.Add(-time.Hour), want: 3 * time.Minute},
@@ -128,12 +127,12 @@ func TestWhenARemovalIsCheckedWithoutAKick(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, after(tc.p, 8, tc.missing)) })
 	}
 	within(15*time.Minute, after(Purge{At: noon.Add(time.Minute)}, 8, time.Time{})) // no orderly removal is under way
-	within(15*time.Minute, after(Purge{SentAt: noon.Add(-time.Hour)}, 8, time.Time{}))
+	within(15*time.Minute, after(Purge{Begun: true}, 8, time.Time{}))
 }
 
 func TestWhatARemovalIsSaidToWaitFor(t *testing.T) {
 	require.Equal(t, "the modules to be removed", (&Purge{}).WaitsFor())
 	require.Equal(t, "the modules to be removed; purge at 2026-01-01T12:00:00Z", (&Purge{At: noon}).WaitsFor())
-	require.Equal(t, "the modules to be purged", (&Purge{At: noon, SentAt: noon}).WaitsFor())
+	require.Equal(t, "the modules to be purged", (&Purge{At: noon, Begun: true}).WaitsFor())
 	require.Equal(t, "the modules to be purged", (&Purge{Requested: true}).WaitsFor())
 }

@@ -33,6 +33,26 @@ type Row struct {
 	Version string `json:"version,omitempty"`
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
+	// Doing, WaitingFor, Since and Attempt are those of a module that has not settled.
+	Doing      string    `json:"doing,omitempty"`
+	WaitingFor string    `json:"waitingFor,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	Attempt    int       `json:"attempt,omitempty"`
+}
+
+// work says in words what is being done for a module, or what it waits for; empty for a settled one.
+func (r Row) work() string {
+	text := oneLine(r.Doing)
+	if r.WaitingFor != "" {
+		text = "waits for " + oneLine(r.WaitingFor)
+	}
+	if text == "" {
+		return ""
+	}
+	if r.Attempt > 0 {
+		text += fmt.Sprintf(", after %d failed attempts", r.Attempt)
+	}
+	return text + " since " + r.Since.UTC().Format(time.RFC3339)
 }
 
 // Do says what the run does from now on.
@@ -61,9 +81,9 @@ func (v View) Markdown() string {
 		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
 	}
 	if len(v.Modules) > 0 {
-		b.WriteString("| module | version | state | message |\n|---|---|---|---|\n")
+		b.WriteString("| module | version | state | message | work |\n|---|---|---|---|---|\n")
 		for _, m := range v.Modules {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message), m.work())
 		}
 	}
 	if v.Forced.Count > 0 {

@@ -22,11 +22,13 @@ func TestTheDetailsAreAShortTable(t *testing.T) {
 	view := View{State: "Processing", Modules: []Row{
 		{Name: "a", Version: "1.0.0", State: "Ready"},
 		{Name: "b", State: "Error", Message: "one | two\n" + strings.Repeat("long ", 100)},
+		{Name: "c", State: "Processing", WaitingFor: "the module to become ready", Attempt: 2, Since: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)},
 	}}
 	text := view.Markdown()
-	require.Contains(t, text, "| a | 1.0.0 | Ready |  |\n")
+	require.Contains(t, text, "| a | 1.0.0 | Ready |  |  |\n")
+	require.Contains(t, text, "| c |  | Processing |  | waits for the module to become ready, after 2 failed attempts since 2026-11-22T12:00:00Z |\n")
 	require.Contains(t, text, "one / two long")
-	require.Less(t, len(text), 2*maxLine)
+	require.Less(t, len(text), 3*maxLine)
 
 	since := time.Date(2026, 11, 22, 12, 3, 4, 0, time.UTC)
 	view.Do("installing: Manifest changed", since)

@@ -1,0 +1,62 @@
+package install
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+)
+
+const (
+	// modulesAtOnce is how many modules of a Kyma one InstallModules installs at the same time.
+	modulesAtOnce = 4
+	// quickLimit is how long InstallModules may have worked on a module when the last object is begun.
+	quickLimit = 2 * time.Second
+)
+
+// ModulesInput names Manifests of a Kyma to install or upgrade.
+type ModulesInput struct {
+	Manifests []kick.Ref `json:"manifests"`
+	// Since is that of ApplyInput.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Installed is what InstallModules did for one Manifest.
+type Installed struct {
+	Ref kick.Ref `json:"ref"`
+	// Later is true if the Manifest needs ApplyManifest: nothing was done, or it is not known what.
+	Later  bool        `json:"later,omitempty"`
+	Result ApplyResult `json:"result,omitzero"`
+}
+
+// InstallModules is ApplyManifest for several Manifests that can probably be installed within some seconds. It leaves to
+// ApplyManifest what takes longer: layers that are not in the cache, hooks, and modules beyond the limit of this process. It
+// has a result for each Manifest and never fails, so that no module holds up another.
+func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Installed, error) {
+	all := make([]Installed, len(in.Manifests))
+	var group errgroup.Group
+	group.SetLimit(modulesAtOnce)
+	until := time.Now().Add(quickLimit)
+	for i, ref := range in.Manifests {
+		all[i] = Installed{Ref: ref, Later: true}
+		if !a.quick.TryAcquire(1) {
+			continue
+		}
+		group.Go(func() error {
+			defer a.quick.Release(1)
+			if time.Now().After(until) {
+				return nil
+			}
+			if result, err := a.apply(apply.Quickly(ctx), ref, until); err == nil {
+				all[i].Later, all[i].Result = result.Outcome == manifests.OutcomeLater, result
+			}
+			return nil // ApplyManifest finds the error again, and reports it.
+		})
+	}
+	_ = group.Wait()
+	return all, nil
+}

@@ -1,0 +1,60 @@
+package manifests
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// News tells the workflow of a Kyma what an activity changed in a Manifest that the Kyma's status shows, or that the Kyma
+// has to be reconciled. Results of activities embed it.
+type News struct {
+	// Kick is nil if nothing changed.
+	Kick *kick.Kick `json:"news,omitempty"`
+}
+
+type newsKey struct{}
+
+// Noting returns a context in which Changed and the steps of this package note news, and the news.
+func Noting(ctx context.Context) (context.Context, *News) {
+	news := &News{}
+	return context.WithValue(ctx, newsKey{}, news), news
+}
+
+// note adds to the news of the activity. The last state and the newest version count.
+func note(ctx context.Context, k kick.Kick) {
+	news, is := ctx.Value(newsKey{}).(*News)
+	if !is {
+		return
+	}
+	if before := news.Kick; before != nil {
+		k.Urgent, k.Whole = k.Urgent || before.Urgent, k.Whole || before.Whole
+	}
+	news.Kick = &k
+}
+
+// Changed notes that the status of a Manifest changed in what its Kyma shows.
+func Changed(ctx context.Context, m *v1beta2.Manifest) {
+	// The reason is the label of a metric, so it has no names. What has settled is shown at once; until then, the Kyma's
+	// workflow limits the rate of its reconciles.
+	note(ctx, about(m, kick.Kick{Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled}))
+}
+
+// notPlanned notes that a whole reconcile of the Kyma has to decide about a Manifest.
+func notPlanned(ctx context.Context, m *v1beta2.Manifest) {
+	note(ctx, about(m, kick.Kick{Reason: "a Manifest is not as planned", Urgent: true, Whole: true}))
+}
+
+func about(m *v1beta2.Manifest, k kick.Kick) kick.Kick {
+	k.Kind, k.Namespace, k.Name, k.ResourceVersion = shared.KindOfInstallation(m.Name), m.Namespace, m.Name, m.ResourceVersion
+	return k
+}
+
+func orUnknown(state shared.State) string {
+	if state == shared.StateUnknown {
+		return "in an unknown state"
+	}
+	return string(state)
+}

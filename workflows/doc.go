@@ -8,9 +8,6 @@
 //	module.go      the work on one Manifest until it has settled
 //	               module_next.go decides; module_reconcile.go, _follow.go, _removal.go and _purge.go do
 //	sweep.go       SweepWorkflow: walks a shard of the fleet and kicks what differs
-//
-// What they share:
-//
 //	entity.go      kicks, pace and retries of a Kyma or of one of its modules
 //
 // What other packages of workflows share with them, and the pure decisions:

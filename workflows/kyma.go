@@ -114,7 +114,8 @@ func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
 	if in.Carry != nil {
 		r.state = *in.Carry
 		r.restore(in.Carry.Carry)
-	} else {
+	}
+	if r.state.Published == nil {
 		r.state.Published = attributes.StartedWith(ctx)
 	}
 	r.resumeModules()

@@ -110,7 +110,7 @@ func (r *kymaRun) publishReport(ctx workflow.Context) error {
 		}
 	}
 	slices.Sort(failing)
-	return attributes.Publish(ctx, &r.state.Published, map[string]string{
+	return attributes.Publish(ctx, r.state.Published, map[string]string{
 		kick.AttributeKymaName:      r.ref.Name,
 		kick.AttributeKymaState:     string(r.state.Last.State),
 		kick.AttributeKymaChannel:   r.state.Last.Channel,

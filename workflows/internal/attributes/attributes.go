@@ -33,11 +33,7 @@ func StartedWith(ctx workflow.Context) map[string]string {
 
 // Publish upserts the search attributes, and the names of failing modules, that differ from those that were published, and notes
 // them there. An empty attribute stays as it was.
-func Publish(ctx workflow.Context, noted *map[string]string, attributes map[string]string, failing []string) error {
-	if *noted == nil {
-		*noted = map[string]string{}
-	}
-	published := *noted
+func Publish(ctx workflow.Context, published, attributes map[string]string, failing []string) error {
 	var updates []temporal.SearchAttributeUpdate
 	failing = failing[:min(len(failing), mostFailing)]
 	if names := strings.Join(failing, ","); published[kick.AttributeFailingModules] != names {

@@ -90,7 +90,7 @@ type kymaRun struct {
 	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
 	modules []*moduleRun
 	failure error
-	// named are modules that the next reconcile works on also if they have settled.
+	// named are modules that the next resolution has worked on also if they have settled.
 	named []string
 	// seen are the versions named by the kicks that the present reconcile answers.
 	seen []mailbox.SeenVersion

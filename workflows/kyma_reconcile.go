@@ -20,8 +20,6 @@ import (
 // status. One that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	pending, started := r.start(ctx)
-	named := r.named
-	r.named = nil
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
 		r.background = true // such as at the beginning of a maintenance window, which concerns many
 	}
@@ -48,7 +46,7 @@ func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	}
 	res := resolve.Result{}
 	if r.state.SyncFault.IsZero() {
-		if res, stop, err = r.resolveModules(ctx, done, named); err != nil || stop {
+		if res, stop, err = r.resolveModules(ctx, done); err != nil || stop {
 			return r.endReconcile(ctx, started, err)
 		}
 	}
@@ -86,13 +84,15 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 
 // resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background, and begins the work on their
 // modules, named ones included. What it returns is empty where that failed.
-func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result, named []string) (resolve.Result, bool, error) {
+func (r *kymaRun) resolveModules(ctx workflow.Context, done background.Result) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
 	installed := done.Installed
 	if done.Resolved != nil {
 		res = *done.Resolved
 	} else {
+		named := r.named
+		r.named = nil
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
 			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since, Modules: named})
 	}

@@ -66,6 +66,31 @@ func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
 	require.Equal(t, 2, w.count("apply"), "neither failed")
 }
 
+func TestModulesThatWereNamedAreRememberedUntilTheClusterAnswers(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.Modules = []status.Module{{Name: "sample"}}
+		return res, err
+	}
+	env.RegisterDelayedCallback(func() {
+		w.sync = func(int) (syncing.Result, error) {
+			return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "no kubeconfig")
+		}
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", &updateAnswer{}, ReconcileRequest{Modules: []string{"sample"}})
+	}, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, w.count("resolve"))
+		w.sync = func(int) (syncing.Result, error) { return synced() }
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Secret changed", Kind: "Secret", Urgent: true})
+	}, 2*time.Hour)
+	endKyma(env, w, 3*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, [][]string{nil, {"sample"}}, w.named)
+}
+
 func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		// working is true if the module has not settled.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/workflows"
+	"github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
 // SweepStarter makes sure that the sweeps of all shards run.
@@ -138,7 +138,7 @@ func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			StaticSummary:            fmt.Sprintf("sweep of shard %d of %d", shard, t.Shards),
 		}
-		in := workflows.SweepInput{Shard: shard, Shards: t.Shards, Interval: t.Interval}
+		in := sweep.Input{Shard: shard, Shards: t.Shards, Interval: t.Interval}
 		if _, err := t.Temporal.ExecuteWorkflow(ctx, options, kick.SweepWorkflow, in); err != nil {
 			return fmt.Errorf("start the sweep of shard %d: %w", shard, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/workflows"
+	"github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
 // forgetful is a Temporal that may have lost its database.
@@ -98,7 +98,7 @@ func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
 		started[o.ID] = true
 		return o.TaskQueue == kick.SweepQueue
 	})
-	server.On("ExecuteWorkflow", mock.Anything, onTheirQueue, kick.SweepWorkflow, mock.AnythingOfType("workflows.SweepInput")).
+	server.On("ExecuteWorkflow", mock.Anything, onTheirQueue, kick.SweepWorkflow, mock.AnythingOfType("sweep.Input")).
 		Return(&mocks.WorkflowRun{}, nil)
 	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
 	require.Len(t, started, 8)
@@ -108,7 +108,7 @@ func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
 // is followed by another.
 func TestASweepThatRunsIsLeftRunningAndOneThatEndedIsStarted(t *testing.T) {
 	server := &mocks.Client{}
-	asked := map[string]workflows.SweepInput{}
+	asked := map[string]sweep.Input{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, kick.SweepWorkflow, mock.Anything).
 		Run(func(args mock.Arguments) {
 			o, ok := args.Get(1).(temporal.StartWorkflowOptions)
@@ -117,11 +117,11 @@ func TestASweepThatRunsIsLeftRunningAndOneThatEndedIsStarted(t *testing.T) {
 			require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, o.WorkflowIDReusePolicy)
 			require.False(t, o.WorkflowExecutionErrorWhenAlreadyStarted)
 			require.NotEmpty(t, o.StaticSummary)
-			asked[o.ID], ok = args.Get(3).(workflows.SweepInput)
+			asked[o.ID], ok = args.Get(3).(sweep.Input)
 			require.True(t, ok)
 		}).Return(&mocks.WorkflowRun{}, nil)
 	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
-	require.Equal(t, workflows.SweepInput{Shard: 7, Interval: time.Minute, Shards: 8}, asked["sweep/07"])
+	require.Equal(t, sweep.Input{Shard: 7, Interval: time.Minute, Shards: 8}, asked["sweep/07"])
 
 	down := &mocks.Client{}
 	down.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil, errors.New("down"))

@@ -22,10 +22,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
+	"github.com/kyma-project/lifecycle-manager/workflows/kyma"
 	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
 	watcherflow "github.com/kyma-project/lifecycle-manager/workflows/routing"
+	sweepflow "github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
 // Activities are what the workers run.
@@ -193,8 +194,8 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 // with the newest build.
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
-		kick.KymaWorkflow:         workflows.KymaWorkflow,
-		kick.SweepWorkflow:        workflows.SweepWorkflow,
+		kick.KymaWorkflow:         kyma.Workflow,
+		kick.SweepWorkflow:        sweepflow.Workflow,
 		kick.WatcherWorkflow:      watcherflow.WatcherWorkflow,
 		kick.CertificatesWorkflow: authority.CertificatesWorkflow,
 		kick.RolloutWorkflow:      rollout.Workflow,

@@ -13,6 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/workflows/kyma"
+	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
+	"github.com/kyma-project/lifecycle-manager/workflows/routing"
+	"github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
 //go:embed testdata/carry
@@ -27,7 +31,7 @@ var newCarry = flag.Bool("new-carry", false, "write what runs carry now into tes
 // this one takes its absence for its zero.
 func TestWhatIsCarriedCanBeReadByThePreviousRelease(t *testing.T) {
 	for name, input := range map[string]any{
-		"kyma": &KymaInput{}, "sweep": &SweepInput{},
+		"kyma": &kyma.Input{}, "rollout": &rollout.Input{}, "routing": &routing.Input{}, "sweep": &sweep.Input{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fill(reflect.ValueOf(input).Elem())

@@ -24,7 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
-	"github.com/kyma-project/lifecycle-manager/workflows"
+	kymaflow "github.com/kyma-project/lifecycle-manager/workflows/kyma"
 )
 
 // A Kyma whose module is installed, upgraded and removed, in order or by force, has one run in all its life.
@@ -236,7 +236,7 @@ func requestReconcile(t *testing.T, s *harness.Environment, workflow, id string,
 		UpdateOptions:          temporal.UpdateWorkflowOptions{UpdateName: kick.UpdateReconcile, WaitForStage: temporal.WorkflowUpdateStageCompleted},
 	})
 	require.NoError(t, err)
-	var reached workflows.ReconcileResult
+	var reached kymaflow.ReconcileResult
 	require.NoError(t, handle.Get(t.Context(), &reached))
 	require.True(t, reached.Completed, "%s did not end its reconcile in time", workflow)
 }

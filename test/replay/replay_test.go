@@ -21,10 +21,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	record "github.com/kyma-project/lifecycle-manager/test/harness/histories"
 	"github.com/kyma-project/lifecycle-manager/worker"
-	"github.com/kyma-project/lifecycle-manager/workflows"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
+	"github.com/kyma-project/lifecycle-manager/workflows/kyma"
 	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
 	"github.com/kyma-project/lifecycle-manager/workflows/routing"
+	"github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
 //go:embed histories
@@ -40,7 +41,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 
 func TestAReplayNoticesAChangedDecision(t *testing.T) {
 	changed := sdk.NewWorkflowReplayer()
-	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.KymaInput) error {
+	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ kyma.Input) error {
 		return workflow.Sleep(ctx, 1)
 	}, workflow.RegisterOptions{Name: kick.KymaWorkflow})
 	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install", "kyma.1.json"))), "a check that cannot fail is none")
@@ -49,8 +50,8 @@ func TestAReplayNoticesAChangedDecision(t *testing.T) {
 // A workflow that is started again by its successor for ever would else pass: each of its runs has the same steps.
 func TestAReplayNoticesARunThatEndsInAnotherWay(t *testing.T) {
 	otherwise := sdk.NewWorkflowReplayer()
-	endsOtherwise(otherwise, kick.KymaWorkflow, workflows.KymaWorkflow)
-	endsOtherwise(otherwise, kick.SweepWorkflow, workflows.SweepWorkflow)
+	endsOtherwise(otherwise, kick.KymaWorkflow, kyma.Workflow)
+	endsOtherwise(otherwise, kick.SweepWorkflow, sweep.Workflow)
 	endsOtherwise(otherwise, kick.WatcherWorkflow, routing.WatcherWorkflow)
 	endsOtherwise(otherwise, kick.CertificatesWorkflow, authority.CertificatesWorkflow)
 	endsOtherwise(otherwise, kick.RolloutWorkflow, rollout.Workflow)

@@ -2,29 +2,25 @@ package authority
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
 // running runs the workflow until it continues as new, and returns when it rotated and what the next run begins with.
 func running(t *testing.T, in Input, rotate func(n int, now time.Time) (certificates.RotateResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
+	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(CertificatesWorkflow, workflow.RegisterOptions{Name: kick.CertificatesWorkflow})
 	var rotated []time.Duration
 	started := env.Now()
@@ -145,9 +141,7 @@ func TestTheDetailsKeepTheLastStepsOnly(t *testing.T) {
 }
 
 func TestACancellationEndsIt(t *testing.T) {
-	suite := testsuite.WorkflowTestSuite{}
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := workflowtest.Environment()
 	env.RegisterActivityWithOptions(func(context.Context, certificates.RotateInput) (certificates.RotateResult, error) {
 		return certificates.RotateResult{}, nil
 	}, activity.RegisterOptions{Name: "RotateCertificates"})

@@ -14,13 +14,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/entity"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 // Input is the input of Workflow. Starters set Ref only (kick.Start).
@@ -32,8 +28,6 @@ type Input struct {
 // Carry is what a rollout's workflow carries from run to run. Fields are only ever added: the previous release must be able
 // to read it.
 type Carry struct {
-	// Format is the version of the carried type.
-	Format  int             `json:"format"`
 	Pending mailbox.Pending `json:"pending,omitzero"`
 	Later   mailbox.Pending `json:"later,omitzero"`
 	// Attempt counts failed steps since the last one that succeeded.
@@ -48,9 +42,6 @@ type Carry struct {
 	Last  advance.Out `json:"last,omitzero"`
 }
 
-// carryFormat is the present format of Carry.
-const carryFormat = 1
-
 // Result answers the evaluate update.
 type Result struct {
 	Phase    string `json:"phase"`
@@ -60,12 +51,8 @@ type Result struct {
 	Completed bool `json:"completed"`
 }
 
-const (
-	// evaluateTimeout bounds how long the evaluate update waits for its step.
-	evaluateTimeout = 30 * time.Second
-	// minWait is how long a run waits between two steps. Watchers space their kicks by the age of the stage.
-	minWait = time.Second
-)
+// minWait is how long a run waits between two steps. Watchers space their kicks by the age of the stage.
+const minWait = time.Second
 
 // Workflow works for one ModuleRollout until that has ended, or is gone.
 func Workflow(ctx workflow.Context, in Input) error {
@@ -74,129 +61,117 @@ func Workflow(ctx workflow.Context, in Input) error {
 
 // run is one run of Workflow.
 type run struct {
-	ref   kick.Ref
-	id    string
-	build string
-	mail  *mailbox.Mailbox
-	state Carry
-	local attempts.Local
+	entity.Run
+	// last is what the last step found.
+	last advance.Out
 	// evaluated is true once this workflow has taken a step.
-	evaluated      bool
-	started, ended int
-	ending         bool
-	view           view.View
-	advance        *advance.Activities
+	evaluated bool
+	advance   *advance.Activities
 }
 
 func newRun(ctx workflow.Context, in Input) *run {
-	logic.Of(ctx)
-	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx)}
-	if in.Carry != nil {
-		r.state, r.evaluated = *in.Carry, true
+	r := &run{evaluated: in.Carry != nil}
+	carried := Carry{}
+	if r.evaluated {
+		carried = *in.Carry
 	}
-	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later)
-	r.view.Of, r.view.Since = r.ref.String(), workflow.Now(ctx)
-	r.show(ctx)
+	if r.evaluated && carried.StepAt.IsZero() {
+		carried.StepAt = workflow.Now(ctx).Add(forever)
+	}
+	r.last = carried.Last
+	r.Run = entity.NewRun(ctx, in.Ref, entity.Carry{
+		Pending: carried.Pending, Later: carried.Later, Pace: pace.Pace{Until: carried.NotBefore}, Attempt: carried.Attempt,
+		RetryAt: carried.StepAt, Fault: carried.Fault,
+	})
+	r.showState(ctx)
 	return r
 }
 
 // run is the life of one run: decide what to do next, do it, until the rollout has ended or is gone.
 func (r *run) run(ctx workflow.Context) error {
-	if err := r.serve(ctx); err != nil {
+	if err := r.Serve(ctx, kick.UpdateEvaluate, r.evaluate, nil); err != nil {
 		return err
 	}
 	for {
-		r.mail.Drain()
+		r.Drain()
 		switch r.next(ctx) {
 		case stepAdvance:
 			if err := r.step(ctx); err != nil {
 				return err
 			}
 		case stepContinue:
-			return ending.AsNew(ctx, r.mail, &r.ending, kick.RolloutWorkflow, r.input)
+			return r.ContinueAsNew(ctx, kick.RolloutWorkflow, r.input)
 		case stepComplete:
-			if done, err := ending.Quietly(ctx, r.mail, &r.ending, func() bool { return true }); done || err != nil {
+			if done, err := r.MayComplete(ctx, nil); done || err != nil {
 				return err
 			}
 		case stepSleep:
-			if err := r.sleep(ctx); err != nil {
+			if err := r.Rest(ctx, r.sleepsFor(), nil); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// serve registers the query and the update.
-func (r *run) serve(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (view.View, error) { return r.view, nil }); err != nil {
-		return err
-	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdateEvaluate, r.evaluate,
-		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return ending.Refuse(r.ending) }})
 }
 
 // evaluate asks for a step that starts from now on and waits until it has ended.
 func (r *run) evaluate(ctx workflow.Context) (Result, error) {
-	wanted := r.started + 1
-	r.mail.Put(kick.Kick{Reason: "evaluation requested", Urgent: true})
-	done := func() bool { return r.ended >= wanted || r.ending }
-	if err := attempts.For(ctx, evaluateTimeout, "a caller waits for an evaluation to end", done); err != nil {
+	wanted := r.Started + 1
+	r.Box.Put(kick.Kick{Reason: "evaluation requested", Urgent: true})
+	completed, err := r.AwaitRequested(ctx, "a caller waits for an evaluation to end", func() bool { return r.Ended >= wanted })
+	if err != nil {
 		return Result{}, err
 	}
-	if r.ended < wanted && r.ending {
-		return Result{}, ending.Refuse(r.ending)
-	}
-	last := r.state.Last
-	return Result{Phase: last.Phase, Progress: last.Progress, WaitsFor: last.WaitsFor, Completed: r.ended >= wanted}, nil
+	return Result{Phase: r.last.Phase, Progress: r.last.Progress, WaitsFor: r.last.WaitsFor, Completed: completed}, nil
 }
 
 // step takes the next step of the rollout. A kick that comes from now on means one more.
 func (r *run) step(ctx workflow.Context) error {
-	r.started++
-	pending := r.mail.Take()
+	pending, started := r.Start(ctx)
 	r.evaluated = true
-	r.view.Do("evaluating: "+cmp.Or(pending.Reason, "started"), workflow.Now(ctx))
+	r.View.Do("evaluating: "+cmp.Or(pending.Reason, "started"), started)
 	var out advance.Out
-	err := r.local.Do(ctx, attempts.Step{
-		Queue: kick.ControlPlaneQueue, Summary: "evaluate the clusters, release or wait",
-		Activity: r.advance.AdvanceRollout, Input: advance.In{Ref: r.ref}, Answer: &out,
-	})
+	err := r.Do(ctx, kick.ControlPlaneQueue, "evaluate the clusters, release or wait", &out, r.advance.AdvanceRollout, advance.In{Ref: r.Ref})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
+	r.End(ctx, started, fault.FromTemporal(err))
 	now := workflow.Now(ctx)
-	r.ended, r.state.NotBefore = r.started, now.Add(minWait)
-	r.state.StepAt, r.state.Fault = time.Time{}, fault.FromTemporal(err)
-	if err == nil {
-		r.state.Last, r.state.Attempt, r.state.StepAt = out, 0, out.Until
-	} else {
-		r.state.Attempt++
-		wait, again := pace.Backoff(r.state.Fault, r.state.Attempt, r.id)
-		if !again {
-			wait = rejectedWait // nothing may stick for ever
-		}
-		r.state.StepAt = now.Add(wait)
+	r.Pace = pace.Pace{Until: now.Add(minWait)}
+	switch {
+	case err == nil && out.Until.IsZero():
+		r.last, r.RetryAt = out, now.Add(forever)
+	case err == nil:
+		r.last, r.RetryAt = out, later(out.Until, r.Pace.Until)
+	case r.RetryAt.IsZero():
+		r.RetryAt = now.Add(rejectedWait) // nothing may stick for ever
 	}
-	r.show(ctx)
+	r.showState(ctx)
 	return nil
 }
 
-// show copies the state into what the query and the current details show.
-func (r *run) show(ctx workflow.Context) {
-	last := r.state.Last
-	r.view.State, r.view.Message, r.view.LastFault = last.Phase, last.Progress, r.state.Fault
-	if last.Stage != "" {
-		r.view.Message += ", stage " + last.Stage
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
 	}
-	if last.WaitsFor != "" {
-		r.view.Message += ", waits for " + last.WaitsFor
+	return a
+}
+
+// showState copies the state into what the query and the current details show.
+func (r *run) showState(ctx workflow.Context) {
+	r.View.State, r.View.Message, r.View.LastFault = r.last.Phase, r.last.Progress, r.Fault
+	if r.last.Stage != "" {
+		r.View.Message += ", stage " + r.last.Stage
 	}
-	workflow.SetCurrentDetails(ctx, r.view.Markdown())
+	if r.last.WaitsFor != "" {
+		r.View.Message += ", waits for " + r.last.WaitsFor
+	}
+	r.Show(ctx)
 }
 
 // input is what the next run starts with.
 func (r *run) input() any {
-	carry := r.state
-	carry.Format, carry.Pending, carry.Later = carryFormat, r.mail.Pending, r.mail.Later
-	return Input{Ref: r.ref, Carry: &carry}
+	now := r.Carried()
+	return Input{Ref: r.Ref, Carry: &Carry{
+		Pending: now.Pending, Later: now.Later, Attempt: now.Attempt, StepAt: now.RetryAt, NotBefore: now.Pace.Until, Fault: now.Fault, Last: r.last,
+	}}
 }

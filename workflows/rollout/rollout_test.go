@@ -3,15 +3,12 @@ package rollout
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
@@ -19,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
 var ref = kick.Ref{Namespace: "kcp-system", Name: "sample-regular-1.1.0", UID: "rollout-uid"}
@@ -45,11 +43,7 @@ func (s *steps) AdvanceRollout(ctx context.Context, in advance.In) (advance.Out,
 
 func environment(t *testing.T, answer func(ctx context.Context, n int, now time.Time) (advance.Out, error)) *steps {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second})
+	env := workflowtest.Environment()
 	s := &steps{env: env, answer: answer}
 	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.RolloutWorkflow})
 	env.RegisterActivityWithOptions(s.AdvanceRollout, activity.RegisterOptions{Name: "AdvanceRollout"})
@@ -212,7 +206,7 @@ func TestTheNextRunGoesOnWaiting(t *testing.T) {
 	s := environment(t, func(context.Context, int, time.Time) (advance.Out, error) { return ended(), nil })
 	began := s.env.Now()
 	s.env.ExecuteWorkflow(Workflow, Input{Ref: ref, Carry: &Carry{
-		Format: carryFormat, StepAt: began.Add(24 * time.Hour), Last: advance.Out{Phase: "Soaking"},
+		StepAt: began.Add(24 * time.Hour), Last: advance.Out{Phase: "Soaking"},
 	}})
 	require.NoError(t, s.env.GetWorkflowError())
 	require.Len(t, s.at, 1)

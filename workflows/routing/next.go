@@ -1,13 +1,7 @@
 package routing
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 )
 
 // step is what a run does next.
@@ -47,40 +41,17 @@ func decide(s situation) step {
 }
 
 func (r *run) next(ctx workflow.Context) step {
-	due, waits := r.wake(workflow.Now(ctx))
-	isDue := waits && !due.After(workflow.Now(ctx))
+	due := r.IsDue(ctx)
 	return decide(situation{
-		Reconciled: r.reconciled, Pending: r.mail.Any(), Retry: !r.state.RetryAt.IsZero(), Due: isDue,
-		MustContinue: ending.Must(ctx, r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
+		Reconciled: r.reconciled, Pending: r.Box.Any(), Retry: !r.RetryAt.IsZero(), Due: due,
+		MustContinue: r.MustContinue(ctx, !due), NewBuild: due && r.NewBuild(ctx),
 	})
 }
 
-// wake is when the run has to act next: the earlier of its pending kicks and its retry.
-func (r *run) wake(now time.Time) (time.Time, bool) {
-	due, waits := r.state.Pace.Due(now, r.mail.Pending)
-	if later, pending := r.state.Pace.Due(now, r.mail.Later); pending && (!waits || later.Before(due)) {
-		due, waits = later, true
+// sleepsFor says in words what a sleeping run waits for.
+func (r *run) sleepsFor() string {
+	if !r.RetryAt.IsZero() {
+		return "the next attempt: " + r.Fault.Reason
 	}
-	if retry := r.state.RetryAt; !retry.IsZero() && (!waits || retry.Before(due)) {
-		due, waits = retry, true
-	}
-	return due, waits
-}
-
-// sleep waits until the run is due. A kick that does not make it due earlier leaves the timer as it is.
-func (r *run) sleep(ctx workflow.Context) error {
-	now := workflow.Now(ctx)
-	due, _ := r.wake(now)
-	waitsFor := "the rate limit before the next reconcile"
-	if !r.state.RetryAt.IsZero() {
-		waitsFor = "the next attempt: " + r.state.Fault.Reason
-	}
-	r.view.Do("waiting", now)
-	r.view.WaitingFor = waitsFor
-	workflow.SetCurrentDetails(ctx, r.view.Markdown())
-	return attempts.For(ctx, due.Sub(now), fault.Shorten(waitsFor, attempts.MaxSummary), func() bool {
-		r.mail.Drain()
-		next, waits := r.wake(workflow.Now(ctx))
-		return waits && next.Before(due) || r.mail.Forced && workflow.AllHandlersFinished(ctx)
-	})
+	return "the rate limit before the next reconcile"
 }

@@ -3,16 +3,13 @@ package routing
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +18,7 @@ import (
 	activities "github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
 var ref = kick.Ref{Namespace: "kcp-system", Name: "kyma", UID: "watcher-uid"}
@@ -44,11 +42,7 @@ func (r *reconciles) ReconcileWatcher(ctx context.Context, in activities.In) (ac
 
 func environment(t *testing.T, r *reconciles) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second})
+	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(WatcherWorkflow, workflow.RegisterOptions{Name: kick.WatcherWorkflow})
 	env.RegisterActivityWithOptions(r.ReconcileWatcher, activity.RegisterOptions{Name: "ReconcileWatcher"})
 	return env

@@ -27,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/workflows"
+	kymaflow "github.com/kyma-project/lifecycle-manager/workflows/kyma"
 )
 
 // pollEvery is how often it is asked whether the Kyma is gone.
@@ -146,8 +147,8 @@ func confirm(in io.Reader, out io.Writer, name string) error {
 }
 
 // requestPurge asks the Kyma's workflow, and starts it where none is open.
-func requestPurge(ctx context.Context, ref kick.Ref) (workflows.ReconcileResult, error) {
-	var result workflows.ReconcileResult
+func requestPurge(ctx context.Context, ref kick.Ref) (kymaflow.ReconcileResult, error) {
+	var result kymaflow.ReconcileResult
 	connected, _, err := connection.Dial(ctx)
 	if err != nil {
 		return result, err
@@ -170,8 +171,8 @@ func refusedForNow(err error) bool {
 	return errors.As(err, &refusal) && refusal.Type() == workflows.ErrTypeEnding
 }
 
-func updatePurge(ctx context.Context, connected temporal.Client, ref kick.Ref) (workflows.ReconcileResult, error) {
-	var result workflows.ReconcileResult
+func updatePurge(ctx context.Context, connected temporal.Client, ref kick.Ref) (kymaflow.ReconcileResult, error) {
+	var result kymaflow.ReconcileResult
 	start := connected.NewWithStartWorkflowOperation(temporal.StartWorkflowOptions{
 		ID: kick.KymaWorkflowID(ref), TaskQueue: kick.ControlPlaneQueue,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

@@ -1,0 +1,520 @@
+package kyma
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// commands records what workflows ask the server for.
+type commands struct {
+	interceptor.WorkerInterceptorBase
+	// activities are the options of each scheduled activity, by its name and in order.
+	activities map[string][]workflow.ActivityOptions
+	// locals are the options of each local activity.
+	locals map[string][]workflow.LocalActivityOptions
+	// late is true where every local activity takes too long.
+	late bool
+	// inputs are what each activity was given, local or not.
+	inputs map[string][]any
+	// timers are the summaries of all timers.
+	timers []string
+	// upserts counts requests to change search attributes; each may change several. upserted are those of the last.
+	upserts  int
+	upserted temporal.SearchAttributes
+	// sideEffects are recorded values, and others what no workflow of ours asks for.
+	sideEffects int
+	others      []string
+	// first is the first thing of all.
+	first string
+}
+
+// recorded makes an environment record the commands of its workflows.
+func recorded(env *testsuite.TestWorkflowEnvironment) *commands {
+	c := &commands{
+		activities: map[string][]workflow.ActivityOptions{}, locals: map[string][]workflow.LocalActivityOptions{}, inputs: map[string][]any{},
+	}
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
+	return c
+}
+
+func (c *commands) note(what string) {
+	if c.first == "" {
+		c.first = what
+	}
+}
+
+// InterceptWorkflow implements interceptor.WorkerInterceptor.
+func (c *commands) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &recordedInbound{commands: c}
+	in.Next = next
+	return in
+}
+
+type recordedInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	commands *commands
+}
+
+func (r *recordedInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
+	out := &recordedOutbound{commands: r.commands}
+	out.Next = outbound
+	return r.Next.Init(out)
+}
+
+type recordedOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	commands *commands
+}
+
+func (r *recordedOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	r.commands.note("activity " + name)
+	r.commands.activities[name] = append(r.commands.activities[name], workflow.GetActivityOptions(ctx))
+	r.commands.inputs[name] = append(r.commands.inputs[name], args...)
+	return r.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (r *recordedOutbound) ExecuteLocalActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	r.commands.note("local activity " + name)
+	r.commands.locals[name] = append(r.commands.locals[name], workflow.GetLocalActivityOptions(ctx))
+	r.commands.inputs[name] = append(r.commands.inputs[name], args...)
+	if r.commands.late {
+		future, set := workflow.NewFuture(ctx)
+		set.SetError(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil))
+		return future
+	}
+	return r.Next.ExecuteLocalActivity(ctx, name, args...)
+}
+
+func (r *recordedOutbound) AwaitWithTimeout(ctx workflow.Context, timeout time.Duration, condition func() bool) (bool, error) {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.AwaitWithTimeout(ctx, timeout, condition)
+}
+
+func (r *recordedOutbound) AwaitWithOptions(ctx workflow.Context, options workflow.AwaitOptions, condition func() bool) (bool, error) {
+	r.commands.timers = append(r.commands.timers, options.TimerOptions.Summary)
+	return r.Next.AwaitWithOptions(ctx, options, condition)
+}
+
+func (r *recordedOutbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.NewTimer(ctx, d)
+}
+
+func (r *recordedOutbound) Sleep(ctx workflow.Context, d time.Duration) error {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.Sleep(ctx, d)
+}
+
+func (r *recordedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
+	r.commands.upserts++
+	r.commands.upserted = temporal.NewSearchAttributes(attributes...)
+	return r.Next.UpsertTypedSearchAttributes(ctx, attributes...)
+}
+
+func (r *recordedOutbound) SideEffect(ctx workflow.Context, f func(ctx workflow.Context) any) converter.EncodedValue {
+	r.commands.note("side effect")
+	r.commands.sideEffects++
+	return r.Next.SideEffect(ctx, f)
+}
+
+func (r *recordedOutbound) SignalExternalWorkflow(ctx workflow.Context, workflowID, runID, signalName string, arg any) workflow.Future {
+	r.commands.others = append(r.commands.others, "signal to "+workflowID)
+	return r.Next.SignalExternalWorkflow(ctx, workflowID, runID, signalName, arg)
+}
+
+func (r *recordedOutbound) ExecuteChildWorkflow(ctx workflow.Context, childWorkflowType string, args ...any) workflow.ChildWorkflowFuture {
+	r.commands.others = append(r.commands.others, "child "+childWorkflowType)
+	return r.Next.ExecuteChildWorkflow(ctx, childWorkflowType, args...)
+}
+
+func (r *recordedOutbound) RequestCancelExternalWorkflow(ctx workflow.Context, workflowID, runID string) workflow.Future {
+	r.commands.others = append(r.commands.others, "cancellation of "+workflowID)
+	return r.Next.RequestCancelExternalWorkflow(ctx, workflowID, runID)
+}
+
+// everyStep runs workflows through all that they do, and returns what each of them asked for. Late means that no step
+// is done in time by a local activity.
+func everyStep(t *testing.T, late bool) []*commands {
+	t.Helper()
+	var all []*commands
+	ran := func(c *commands) {
+		c.late = late
+		all = append(all, c)
+	}
+
+	// A Kyma: reconciled, kicked in vain, deleted in order.
+	w := deletingWorld(2)
+	env := environment(t, w)
+	ran(recorded(env))
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	w = quietWorld()
+	env = environment(t, w)
+	ran(recorded(env))
+	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	endKyma(env, w, 3*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	// One that is forced.
+	deleted := newBlockedWorld(t)
+	ran(recorded(deleted.env))
+	deleted.purge = func(int, purge.Input) (purge.Result, error) {
+		deleted.blocked = false
+		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
+	}
+	deleted.run(t)
+
+	// A Manifest: installed with a default custom resource, removed, purged.
+	w = quietWorld()
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+		if n == 1 {
+			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
+		}
+		return readiness.Observed{State: shared.StateReady}, nil
+	}
+	env = environment(t, w)
+	ran(recorded(env))
+	workOnModule(env, w)
+	require.NoError(t, env.GetWorkflowError())
+
+	w = waitingRemoval()
+	env = environment(t, w)
+	ran(recorded(env))
+	purgeAt(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	w = quietWorld()
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		if n == 1 {
+			return install.ApplyResult{}, unreachable
+		}
+		return quietWorld().apply(context.Background(), n)
+	}
+	env = environment(t, w)
+	ran(recorded(env))
+	workOnModule(env, w)
+	require.NoError(t, env.GetWorkflowError())
+	return all
+}
+
+func activitiesOf(all []*commands) map[string][]workflow.ActivityOptions {
+	merged := map[string][]workflow.ActivityOptions{}
+	for _, c := range all {
+		for name, options := range c.activities {
+			merged[name] = append(merged[name], options...)
+		}
+	}
+	return merged
+}
+
+// Where each activity runs: what talks to remote clusters and registries never takes a slot of the control plane's,
+// and the other way round. A report goes where its copy is written.
+func TestEveryActivityHasItsQueue(t *testing.T) {
+	const controlPlane, remote, follow = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-follow"
+	want := map[string][]string{
+		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
+		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "AdmitPurge": {controlPlane},
+		"ReportManifest": {controlPlane},
+		"ApplyManifest":  {remote}, "WaitManifest": {follow}, "ReconcileInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
+		"RemoveManifest": {remote}, "WaitRemoval": {follow}, "PurgeManifest": {remote},
+	}
+	got := map[string][]string{}
+	for name, options := range activitiesOf(everyStep(t, true)) {
+		for _, o := range options {
+			if !slices.Contains(got[name], o.TaskQueue) {
+				got[name] = append(got[name], o.TaskQueue)
+			}
+		}
+	}
+	// Without a remote cluster, or with one that does not answer, the control plane's own workers report.
+	require.Contains(t, got["ReportKyma"], remote)
+	require.Subset(t, []string{remote, controlPlane}, got["ReportKyma"])
+	got["ReportKyma"] = []string{remote}
+	require.Equal(t, want, got)
+}
+
+func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (res syncing.Result, err error) { return res, unreachable }
+	env := environment(t, w)
+	c := recorded(env)
+	c.late = true
+	endKyma(env, w, 24*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.NotEmpty(t, c.activities["ReportKyma"])
+	for _, o := range c.activities["ReportKyma"] {
+		require.Equal(t, "lifecycle-manager-control-plane", o.TaskQueue)
+	}
+}
+
+func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) {
+	steps := activitiesOf(everyStep(t, true))
+	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
+		require.Contains(t, steps, name)
+		delete(steps, name)
+	}
+	require.Len(t, steps, 13, "all that write: %v", slices.Sorted(maps.Keys(steps)))
+	for name, options := range steps {
+		for _, o := range options {
+			require.LessOrEqual(t, o.StartToCloseTimeout, 2*time.Minute, name)
+			require.Positive(t, o.StartToCloseTimeout, name)
+			require.Positive(t, o.HeartbeatTimeout, name)
+			require.LessOrEqual(t, o.HeartbeatTimeout, 30*time.Second, name)
+			require.True(t, o.WaitForCancellation, "%s: else a zombie writes while the next step is on its way", name)
+			require.Zero(t, o.ScheduleToCloseTimeout, "%s: waiting in a queue is no failure of a healthy module", name)
+			require.Zero(t, o.ScheduleToStartTimeout, name)
+
+			retry := o.RetryPolicy
+			require.GreaterOrEqual(t, retry.MaximumAttempts, int32(3), name)
+			total, pause := time.Duration(0), retry.InitialInterval
+			for range retry.MaximumAttempts - 1 {
+				total += pause
+				pause = min(time.Duration(float64(pause)*retry.BackoffCoefficient), retry.MaximumInterval)
+			}
+			require.Positive(t, total, "%s: no number of attempts is bounded", name)
+			require.LessOrEqual(t, total, 90*time.Second, "%s: then the workflow has the word", name)
+		}
+	}
+}
+
+// A wait writes no history while it is retried, and a kick does not wait for it.
+func TestAWaitIsBoundedAndRetriedUntilItsDeadline(t *testing.T) {
+	steps := activitiesOf(everyStep(t, true))
+	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
+		require.NotEmpty(t, steps[name])
+		for _, o := range steps[name] {
+			require.LessOrEqual(t, o.StartToCloseTimeout, 30*time.Second, "%s: so late is a dead worker noticed", name)
+			require.LessOrEqual(t, o.ScheduleToCloseTimeout, time.Hour, "%s has a deadline", name)
+			require.Positive(t, o.ScheduleToCloseTimeout, name)
+			require.False(t, o.WaitForCancellation, name)
+			require.Zero(t, o.RetryPolicy.MaximumAttempts, "%s: the deadline ends it, not a number", name)
+		}
+	}
+}
+
+func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
+	for _, o := range activitiesOf(everyStep(t, true))["WalkShard"] {
+		require.GreaterOrEqual(t, o.StartToCloseTimeout, 20*time.Minute)
+		require.Equal(t, 30*time.Second, o.HeartbeatTimeout)
+		require.True(t, o.WaitForCancellation)
+		require.Zero(t, o.RetryPolicy.MaximumAttempts, "a walk that was handed over goes on")
+	}
+}
+
+func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
+	timers := 0
+	for _, c := range everyStep(t, false) {
+		for name, options := range c.activities {
+			for _, o := range options {
+				require.NotEmpty(t, o.Summary, name)
+			}
+		}
+		for _, summary := range c.timers {
+			timers++
+			require.NotEmpty(t, summary)
+		}
+	}
+	require.Greater(t, timers, 10)
+}
+
+// A signal that a workflow sends in the task in which it completes is dropped by the server, without any error. Who
+// writes a status signals by a client afterwards.
+func TestWorkflowsSignalNobody(t *testing.T) {
+	for _, c := range everyStep(t, false) {
+		require.Empty(t, c.others)
+	}
+}
+
+func TestEveryRunRecordsTheVersionOfItsLogicFirst(t *testing.T) {
+	for _, c := range everyStep(t, false) {
+		require.Equal(t, 1, c.sideEffects)
+		require.Equal(t, "side effect", c.first)
+	}
+}
+
+func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	for i := range 20 {
+		kickAt(env, time.Duration(i+1)*time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 30*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, 21, w.count("report"))
+	require.Equal(t, 1, c.upserts)
+
+	// They stay with the workflow from run to run.
+	second := quietWorld()
+	env = environment(t, second)
+	c = recorded(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
+	endKyma(env, second, 2*time.Hour)
+	env.ExecuteWorkflow(Workflow, next)
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, second.count("report"))
+	require.Zero(t, c.upserts)
+}
+
+func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
+	state := temporal.NewSearchAttributeKeyKeyword("KymaState")
+	start := func(attributes ...temporal.SearchAttributeUpdate) *commands {
+		w := quietWorld()
+		env := environment(t, w)
+		c := recorded(env)
+		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(attributes...)))
+		endKyma(env, w, time.Hour)
+		env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+		require.NoError(t, env.GetWorkflowError())
+		require.Equal(t, 1, c.upserts)
+		return c
+	}
+	keyword := func(name, value string) temporal.SearchAttributeUpdate {
+		return temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value)
+	}
+	c := start(keyword("KymaName", "demo"), keyword("KymaChannel", "regular"), keyword("RemoteCluster", "cluster-uid"), keyword("KymaState", "Processing"))
+	require.Equal(t, temporal.NewSearchAttributes(state.ValueSet("Ready")), c.upserted)
+	require.Equal(t, 4, start().upserted.Size(), "a server that does not know them starts the workflow without")
+}
+
+func TestFailingModulesAreFoundBySearches(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	list := temporal.NewSearchAttributeKeyKeywordList("FailingModules")
+	var searched []temporal.SearchAttributes
+	failing := [][]string{{"b", "a"}, {"a", "b"}, {"b"}, {}}
+	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
+		searched = append(searched, c.upserted)
+		res, err := reported(shared.StateError)
+		res.Modules = []status.Module{{Name: "fine", State: shared.StateReady}}
+		for _, name := range failing[n-1] {
+			res.Modules = append(res.Modules, status.Module{Name: name, State: shared.StateError})
+		}
+		return res, err
+	}
+	for i := range failing[1:] {
+		kickAt(env, time.Duration(i+1)*time.Hour, kick.Kick{Reason: "Manifest is Error", Kind: "Manifest", Name: "m"})
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	found, _ := searched[1].GetKeywordList(list)
+	require.Equal(t, []string{"a", "b"}, found)
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueSet([]string{"b"})), searched[3], "nothing else has changed")
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueUnset()), c.upserted)
+	require.Equal(t, 3, c.upserts, "the same modules in another order are no change")
+}
+
+// A kick costs the signal and its task; a timer that each of them starts anew would double that.
+func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	timers := 0
+	env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+	later := env.Now().Add(10 * time.Hour)
+	for i := range 50 {
+		kickAt(env, time.Hour+time.Duration(i)*time.Second, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", NotBefore: &later})
+	}
+	env.RegisterDelayedCallback(func() { require.LessOrEqual(t, timers, 2) }, 9*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("sync")) }, 11*time.Hour)
+	endKyma(env, w, 12*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+// A reader whose caches are older than what a kick named reads the object live.
+func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (syncing.Result, error) {
+		res, err := synced()
+		res.Imported = []desired.Seen{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
+		return res, err
+	}
+	env := environment(t, w)
+	c := recorded(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7", Urgent: true})
+	endKyma(env, w, 2*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, c.inputs["ResolveKyma"], 2)
+	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []desired.Seen{
+		{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"},
+		{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"},
+	}}, c.inputs["ResolveKyma"][1])
+}
+
+// Clusters that wait for the same do not all return in the same moment.
+func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
+	waits := map[string]func(start time.Time) (w *world, second func() bool){
+		"a back-off": func(time.Time) (*world, func() bool) {
+			w := quietWorld()
+			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
+			return w, func() bool { return w.count("sync") == 2 }
+		},
+		"a maintenance window": func(start time.Time) (*world, func() bool) {
+			w := waitingWorld(start.Add(time.Minute))
+			return w, func() bool { return w.count("resolve") == 2 }
+		},
+		"a removal": func(time.Time) (*world, func() bool) {
+			w := deletingWorld(1 << 30)
+			return w, func() bool { return w.count("delete") == 2 }
+		},
+	}
+	for name, wait := range waits {
+		moments := map[time.Duration]bool{}
+		for _, id := range []string{"kyma/ns/a/1", "kyma/ns/b/2", "kyma/ns/c/3", "kyma/ns/d/4"} {
+			env := environment(t, quietWorld())
+			start := env.Now()
+			w, second := wait(start)
+			env = environment(t, w)
+			env.SetStartTime(start)
+			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
+			at := time.Duration(0)
+			for tick := time.Second / 4; tick < 3*time.Minute; tick += time.Second / 4 {
+				env.RegisterDelayedCallback(func() {
+					if at == 0 && second() {
+						at = env.Now().Sub(start)
+					}
+				}, tick)
+			}
+			// It is under deletion or not: it is gone in the end.
+			env.RegisterDelayedCallback(env.CancelWorkflow, 4*time.Minute)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NotZero(t, at, name)
+			moments[at.Round(time.Second/2)] = true
+		}
+		require.Greater(t, len(moments), 2, "%s: %v", name, moments)
+	}
+}

@@ -1,0 +1,210 @@
+package kyma
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
+)
+
+func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	}, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, 1, next.Carry.Pending.Count, "it acts in the next run")
+}
+
+// From about a thousand events on, a run that wakes continues as new before it acts. After it has acted, its local activities would
+// be executed again if a signal came in meanwhile.
+func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
+	for length, continues := range map[int]bool{900: false, 1100: true} {
+		t.Run(fmt.Sprintf("%d events", length), func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			env.RegisterDelayedCallback(func() {
+				env.SetCurrentHistoryLength(length)
+				env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+			}, time.Hour)
+			endKyma(env, w, 2*time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			if !continues {
+				require.NoError(t, env.GetWorkflowError())
+				require.Greater(t, w.count("sync"), 1)
+				return
+			}
+			require.Equal(t, 1, continued(t, env.GetWorkflowError()).Carry.Pending.Count, "the kick travels")
+			require.Equal(t, 1, w.count("sync"))
+		})
+	}
+}
+
+func TestARunContinuesAsNewInATaskInWhichNoLocalActivityRan(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	var timers []time.Duration
+	env.SetOnTimerScheduledListener(func(_ string, wait time.Duration) { timers = append(timers, wait) })
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		env.SetContinueAsNewSuggested(true)
+		return reported(shared.StateReady)
+	}
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.Equal(t, wholeReconcile, w.calls)
+	require.Equal(t, []time.Duration{time.Millisecond}, timers)
+}
+
+// An update that waits for its reconcile gets it from the run that took it: the next one knows nothing of it.
+func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
+	}, time.Hour)
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Equal(t, 2, w.count("sync"))
+}
+
+// ofEarlierBuild makes the workflow of a Kyma one that another build began.
+func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) string {
+	const kyma = "Kyma of an earlier build"
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) error {
+		r := newRun(ctx, in)
+		r.Build = "earlier"
+		return r.run(ctx)
+	}, workflow.RegisterOptions{Name: kyma})
+	return kyma
+}
+
+// A sleeping run keeps the logic that it began with, so it is left before anything is done by it. Nobody is woken for
+// that: a release must not wake the fleet.
+func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	name := ofEarlierBuild(env)
+	env.RegisterDelayedCallback(func() { require.Equal(t, "waiting", workflowtest.ViewOf(t, env).Doing) }, 100*time.Hour)
+	kickAt(env, 101*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, wholeReconcile, w.calls, "the first reconcile alone")
+	require.Equal(t, 1, next.Carry.Pending.Count, "the kick travels")
+}
+
+func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	}
+	w.resolve = func(n int) (resolve.Result, error) {
+		res, err := resolved()
+		if n == 1 {
+			res.Begin = []kick.Ref{manifestRef}
+		}
+		return res, err
+	}
+	env := environment(t, w)
+	name := ofEarlierBuild(env)
+	kickAt(env, time.Hour, forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
+	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Zero(t, w.count("apply"), "the first step, too, is one of the next run")
+	require.Len(t, next.Carry.Modules, 1)
+	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
+}
+
+func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	name := ofEarlierBuild(env)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer) }, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		require.NoError(t, answer.err)
+		require.True(t, answer.result.Completed)
+	}, time.Hour+time.Minute)
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.Equal(t, 2, w.count("sync"))
+}
+
+func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
+	w := quietWorld()
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.Modules = []status.Module{{Name: "keda", Version: "1.2.3", State: shared.StateReady}}
+		return res, err
+	}
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, workflowtest.DetailsOf(t, env), "| keda | 1.2.3 | Ready |")
+		require.Regexp(t, `\nWaits since 20\S+Z for a change\. Temporal shows a workflow that waits as Running\.\n`, workflowtest.DetailsOf(t, env))
+	}, time.Minute)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+
+	second := quietWorld()
+	env = environment(t, second)
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, workflowtest.DetailsOf(t, env), "| keda | 1.2.3 | Ready |")
+		require.Regexp(t, `^kcp-system/demo\n`, workflowtest.DetailsOf(t, env))
+	}, time.Minute)
+	endKyma(env, second, time.Hour)
+	env.ExecuteWorkflow(Workflow, next)
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+		if n < 10 {
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 10 * time.Second}
+		}
+		return readiness.Observed{State: shared.StateReady}, nil
+	}
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, workflowtest.DetailsOf(t, env), "| sample | 1.0.0 | Processing |")
+		require.Contains(t, workflowtest.DetailsOf(t, env), "| waits for the module to become ready since ")
+	}, 15*time.Second)
+	workOnModule(env, w)
+	require.NoError(t, env.GetWorkflowError())
+}
+
+// What a run was waiting for continues where it stood: neither does a fleet that failed together return at once, nor
+// does a retry begin to count anew.
+func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, fault.New(fault.Transient, "Busy", "busy") }
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Greater(t, next.Carry.Attempt, 2)
+	require.NotZero(t, next.Carry.RetryAt)
+	require.NotZero(t, next.Carry.Pace.Until)
+}

@@ -1,0 +1,329 @@
+package kyma
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
+)
+
+var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
+var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: "manifest-uid"}
+
+// world is the scripted cluster state behind fake activities: what the steps of a workflow read.
+type world struct {
+	calls []string
+
+	sync    func(n int) (syncing.Result, error)
+	resolve func(n int) (resolve.Result, error)
+	report  func(n int, in status.ReportInput) (status.ReportResult, error)
+	delete  func(n int) (resolve.DeleteResult, error)
+	cleanup func(n int) (syncing.Result, error)
+	release func(n int) (status.ReportResult, error)
+	apply   func(ctx context.Context, n int) (install.ApplyResult, error)
+	// applying, where set, is asked instead of apply.
+	applying func(ref kick.Ref) (install.ApplyResult, error)
+	wait     func(n int, in install.WaitInput) (readiness.Observed, error)
+	defaults func(n int) (readiness.Observed, error)
+	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
+	remove   func(n int) (uninstall.RemoveResult, error)
+	waitGone func(n int) (uninstall.RemoveResult, error)
+	// installed, where set, is what a reconcile of the Kyma installs at once.
+	installed func(n int, ref kick.Ref) install.ApplyResult
+	// turn, where set, is what a reconcile waits for that nobody waits for.
+	turn func(ctx context.Context, n int) error
+	// began is when such a reconcile began, as the server says.
+	began time.Time
+	// removing, where set, is asked with the activity's context instead of remove.
+	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
+	admit    func(n int) error
+	purge    func(n int, in purge.Input) (purge.Result, error)
+	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
+
+	mu     sync.Mutex
+	counts map[string]int
+	// since are the times that resolve and apply were told, in their order, and named the modules that resolve was.
+	since []time.Time
+	named [][]string
+	// abandoned is what the last release said that is left in the remote cluster.
+	abandoned string
+}
+
+// called notes a step. Steps of several modules run at the same time.
+func (w *world) called(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, name)
+	w.counts[name]++
+	return w.counts[name]
+}
+
+// count returns how often a step was taken.
+func (w *world) count(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts[name]
+}
+
+func (w *world) set(name string, count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[name] = count
+}
+
+func synced() (syncing.Result, error) {
+	return syncing.Result{Outcome: syncing.OutcomeSynced, Cluster: "cluster-uid"}, nil
+}
+
+func resolved() (resolve.Result, error) {
+	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "inputs-1"}, nil
+}
+
+func reported(state shared.State) (status.ReportResult, error) {
+	return status.ReportResult{Outcome: status.OutcomeReported, State: state, Channel: "regular", Message: string(state)}, nil
+}
+
+// quietWorld is a fleet in which everything is as wanted.
+func quietWorld() *world {
+	return &world{
+		counts:  map[string]int{},
+		sync:    func(int) (syncing.Result, error) { return synced() },
+		resolve: func(int) (resolve.Result, error) { return resolved() },
+		report:  func(int, status.ReportInput) (status.ReportResult, error) { return reported(shared.StateReady) },
+		delete: func(int) (resolve.DeleteResult, error) {
+			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}, nil
+		},
+		cleanup: func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeClean}, nil },
+		release: func(int) (status.ReportResult, error) {
+			return status.ReportResult{Outcome: status.OutcomeReleased}, nil
+		},
+		apply: func(context.Context, int) (install.ApplyResult, error) {
+			return install.ApplyResult{
+				Outcome: manifests.OutcomeApplied, InputsDigest: "m-1", Module: "sample", Version: "1.0.0", Kyma: "demo",
+				Observed: readiness.Observed{State: shared.StateProcessing},
+			}, nil
+		},
+		wait: func(int, install.WaitInput) (readiness.Observed, error) {
+			return readiness.Observed{State: shared.StateReady}, nil
+		},
+		defaults: func(int) (readiness.Observed, error) {
+			return readiness.Observed{State: shared.StateProcessing, Message: "made"}, nil
+		},
+		write: func(int, manifests.ReportInput) (manifests.ReportResult, error) {
+			return manifests.ReportResult{Outcome: manifests.OutcomeApplied, Changed: true}, nil
+		},
+		remove: func(int) (uninstall.RemoveResult, error) {
+			return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+		},
+		waitGone: func(int) (uninstall.RemoveResult, error) {
+			return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting}, nil
+		},
+		admit: func(int) error { return nil },
+		purge: func(int, purge.Input) (purge.Result, error) {
+			return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
+		},
+		force: func(int, syncing.CleanupInput) (syncing.Result, error) {
+			return syncing.Result{Outcome: syncing.OutcomeClean}, nil
+		},
+	}
+}
+
+// SyncRemote implements background.Synchronizer.
+func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
+	res, err := w.sync(w.called("sync"))
+	return res, fault.ToTemporal(err)
+}
+
+// ResolveKyma implements background.Resolver.
+func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
+	w.since, w.named = append(w.since, in.Since), append(w.named, in.Modules)
+	res, err := w.resolve(w.called("resolve"))
+	return res, fault.ToTemporal(err)
+}
+
+// ReportKyma implements background.Reporter.
+func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+	res, err := w.report(w.called("report"), in)
+	return res, fault.ToTemporal(err)
+}
+
+// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+	all := make([]install.Installed, 0, len(in.Manifests))
+	for _, ref := range in.Manifests {
+		one := install.Installed{Ref: ref, Later: true}
+		if w.installed != nil {
+			one.Result, one.Later = w.installed(w.called("install"), ref), false
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// environment is a test environment around a world.
+func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	env := workflowtest.Environment()
+	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
+	register := func(name string, fn any) {
+		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+	register("SyncRemote", w.SyncRemote)
+	register("ResolveKyma", w.ResolveKyma)
+	register("InstallModules", w.InstallModules)
+	joined := background.New(w, w, w, w)
+	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
+		turn := w.count("turn") + 1
+		w.set("turn", turn) // no step of its own
+		if w.turn != nil {
+			if err := w.turn(ctx, turn); err != nil {
+				return background.Result{}, err
+			}
+		}
+		res, err := joined.ReconcileInBackground(ctx, in)
+		res.Began = w.began
+		return res, err
+	})
+	register("ReportKyma", w.ReportKyma)
+	register("DeleteManifests", func(context.Context, resolve.Input) (resolve.DeleteResult, error) {
+		res, err := w.delete(w.called("delete"))
+		return res, fault.ToTemporal(err)
+	})
+	register("AdmitPurge", func(context.Context, purge.AdmitInput) error {
+		return fault.ToTemporal(w.admit(w.called("admit purge")))
+	})
+	register("PurgeManifest", func(_ context.Context, in purge.Input) (purge.Result, error) {
+		res, err := w.purge(w.called("purge"), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("CleanupRemote", func(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
+		if in.Force {
+			res, err := w.force(w.called("cleanup by force"), in)
+			return res, fault.ToTemporal(err)
+		}
+		res, err := w.cleanup(w.called("cleanup"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ReleaseKyma", func(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
+		w.abandoned = in.Abandoned
+		res, err := w.release(w.called("release"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ApplyManifest", func(ctx context.Context, in install.ApplyInput) (install.ApplyResult, error) {
+		w.since = append(w.since, in.Since)
+		n := w.called("apply")
+		if w.applying != nil {
+			return w.applying(in.Ref)
+		}
+		res, err := w.apply(ctx, n)
+		return res, fault.ToTemporal(err)
+	})
+	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.WaitResult, error) {
+		res, err := w.wait(w.called("wait"), in)
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
+	})
+	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.WaitResult, error) {
+		res, err := w.defaults(w.called("default CR"))
+		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
+	})
+	register("ReportManifest", func(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
+		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("RemoveManifest", func(ctx context.Context, _ uninstall.RemoveInput) (uninstall.RemoveResult, error) {
+		if w.removing != nil {
+			res, err := w.removing(ctx, w.called("remove"))
+			return res, fault.ToTemporal(err)
+		}
+		res, err := w.remove(w.called("remove"))
+		return res, fault.ToTemporal(err)
+	})
+	register("WaitRemoval", func(context.Context, uninstall.RemoveInput) (uninstall.RemoveResult, error) {
+		res, err := w.waitGone(w.called("wait for removal"))
+		return res, fault.ToTemporal(err)
+	})
+	return env
+}
+
+// kickAt sends a kick at a moment of the workflow's time.
+func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kick) {
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, at)
+}
+
+// forModule makes a kick one that asks for a step of the Manifest.
+func forModule(k kick.Kick) kick.Kick {
+	k.Kind, k.Work, k.Namespace, k.Name, k.UID = "Manifest", true, manifestRef.Namespace, manifestRef.Name, manifestRef.UID
+	return k
+}
+
+// kickModule sends a kick that asks for a step of the Manifest.
+func kickModule(env *testsuite.TestWorkflowEnvironment, k kick.Kick) {
+	env.SignalWorkflow(kick.Signal, forModule(k))
+}
+
+// workOnModule runs the workflow of a Kyma that is gone, and of which only the Manifest is left to work on: it ends when that
+// work has ended.
+func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
+	workFrom(env, w, ModuleCarry{})
+}
+
+// workFrom is workOnModule that continues what an earlier run carried.
+func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
+	carried.Ref = manifestRef
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: &Carry{Modules: []ModuleCarry{carried}}})
+}
+
+// steps are the steps that were taken for the Manifest.
+func (w *world) steps() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool {
+		return slices.Contains([]string{"sync", "resolve", "report", "delete", "admit purge", "cleanup by force", "release"}, call)
+	})
+}
+
+// endKyma makes the Kyma disappear from a moment on, so that the workflow ends and the test can check it.
+func endKyma(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
+	env.RegisterDelayedCallback(func() {
+		w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is gone", Urgent: true})
+	}, at)
+}
+
+// updateAnswer receives the answer of an update.
+type updateAnswer struct {
+	result ReconcileResult
+	err    error
+}
+
+func (a *updateAnswer) Accept()          {}
+func (a *updateAnswer) Reject(err error) { a.err = err }
+func (a *updateAnswer) Complete(result any, err error) {
+	a.err = err
+	if r, ok := result.(ReconcileResult); ok {
+		a.result = r
+	}
+}
+
+// unreachableAttempts is how often an unreachable cluster is tried before it is handed over to the sweep's probe.
+const unreachableAttempts = 4

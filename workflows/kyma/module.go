@@ -1,0 +1,195 @@
+package kyma
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/entity"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+)
+
+// ModuleCarry is what a Kyma's workflow carries of one Manifest that has not settled.
+type ModuleCarry struct {
+	entity.Carry
+	Ref      kick.Ref    `json:"ref"`
+	Phase    modulePhase `json:"phase,omitempty"`
+	Deleting bool        `json:"deleting,omitempty"`
+	// Purging is true once what remains of the module is to be forced, and PurgeAttempts counts how often that failed.
+	Purging       bool `json:"purging,omitempty"`
+	PurgeAttempts int  `json:"purgeAttempts,omitempty"`
+	// PurgeRounds counts the purges that did not end but made progress.
+	PurgeRounds int `json:"purgeRounds,omitempty"`
+	// Reported is what the Manifest's status says of the module. Its texts are shortened: the status has the whole text.
+	Reported readiness.Observed `json:"reported,omitzero"`
+	// Shown is true once the Kyma's status shows for what the module waits.
+	Shown bool `json:"shown,omitempty"`
+	// InputsDigest belongs to the last reconcile.
+	InputsDigest string `json:"inputsDigest,omitempty"`
+	Module       string `json:"module,omitempty"`
+	Version      string `json:"version,omitempty"`
+}
+
+// moduleRun is the work on one Manifest until it has settled: it installs or upgrades the module, creates its default custom
+// resource, follows its health, and removes it when the Manifest is deleted. The next kick begins it again.
+type moduleRun struct {
+	entity.Entity
+	state ModuleCarry
+	kyma  *run
+	// installed is what a reconcile of the Kyma did for the Manifest; nil if nothing.
+	installed *install.ApplyResult
+	// running is true while the module's coroutine runs, and cancel cancels its steps.
+	running bool
+	cancel  func()
+	// doing and waitingFor are for people.
+	doing, waitingFor string
+	// doingSince is when the module began with that.
+	doingSince time.Time
+
+	install   *install.Activities
+	uninstall *uninstall.Activities
+	purges    *purge.Activities
+	steps     *manifests.Steps
+}
+
+func newModuleRun(r *run, ref kick.Ref) *moduleRun {
+	m := &moduleRun{kyma: r, cancel: func() {}}
+	m.Entity = entity.Entity{Ref: ref, ID: ref.Namespace + "/" + ref.Name + "/" + string(ref.UID), Post: r.Post, Box: &mailbox.Box{}, Local: r.Local}
+	m.state.Ref = ref
+	return m
+}
+
+func (m *moduleRun) resumeFrom(carried ModuleCarry) {
+	m.state = carried
+	m.Restore(carried.Carry)
+	if m.state.Phase == phaseReconcile && !m.Box.Any() {
+		m.Box.Put(kick.Kick{Reason: "the run before was cut short", Urgent: true})
+	}
+}
+
+// maxCarriedText bounds the texts that a run carries. The statuses of Manifests have them whole.
+const maxCarriedText = 200
+
+// carried is what the next run continues with.
+func (m *moduleRun) carried() ModuleCarry {
+	carry := m.state
+	carry.Carry = m.Carried()
+	for _, text := range []*string{&carry.Reported.Message, &carry.Reported.Hint, &carry.Fault.Message, &carry.Fault.Hint} {
+		*text = fault.Shorten(*text, maxCarriedText)
+	}
+	return carry
+}
+
+// isToBegin reports whether there is work, and nobody does it.
+func (m *moduleRun) isToBegin() bool {
+	return !m.running && (m.Box.Any() || m.state.Phase != phaseReconcile && m.state.Phase != phaseEnded)
+}
+
+// inStep reports whether a step that was asked for has not ended.
+func (m *moduleRun) inStep() bool { return m.Box.Any() || m.Ended < m.Started }
+
+// live is the module's coroutine.
+func (m *moduleRun) live(ctx workflow.Context) {
+	ctx, m.cancel = workflow.WithCancel(ctx)
+	err := m.run(ctx)
+	m.running, m.installed, m.doing, m.waitingFor = false, nil, "", ""
+	switch {
+	case err != nil && !temporal.IsCanceledError(err):
+		m.kyma.failure = err
+	case m.state.Phase == phaseEnded && !m.Box.Any():
+		m.kyma.forget(m)
+	}
+	m.kyma.viewReport()
+	m.kyma.Show(ctx)
+}
+
+// run decides what to do next and does it, until the Manifest has settled or is gone, or the run of the workflow ends.
+func (m *moduleRun) run(ctx workflow.Context) error {
+	for {
+		m.Drain()
+		if err := m.awaitNewRun(ctx); err != nil || m.kyma.stopping {
+			return err
+		}
+		done, err := m.step(ctx, m.next(ctx))
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// awaitNewRun has the workflow continue as new, and waits for that, if another build executes the run now: the module acts in
+// the next run.
+func (m *moduleRun) awaitNewRun(ctx workflow.Context) error {
+	if !m.IsDue(ctx) || !m.kyma.NewBuild(ctx) {
+		return nil
+	}
+	m.kyma.renew = true
+	return workflow.Await(ctx, func() bool { return m.kyma.stopping })
+}
+
+// step takes one step. It returns true if there is nothing more to do.
+func (m *moduleRun) step(ctx workflow.Context, step moduleStep) (bool, error) {
+	switch step {
+	case moduleReconcile:
+		return false, m.reconcile(ctx)
+	case moduleFollow:
+		return false, m.follow(ctx)
+	case moduleRemove:
+		return false, m.remove(ctx)
+	case modulePurge:
+		return false, m.purge(ctx)
+	case moduleFollowRemoval:
+		return false, m.followRemoval(ctx)
+	case moduleSleep:
+		m.waits(ctx, m.sleepsFor())
+		return false, m.Sleep(ctx, m.waitingFor, func() bool { return m.kyma.stopping })
+	case moduleEnd:
+	}
+	return true, nil
+}
+
+// sleepsFor says in words what a sleeping module waits for.
+func (m *moduleRun) sleepsFor() string {
+	if !m.RetryAt.IsZero() {
+		return "the next attempt: " + m.Fault.Reason
+	}
+	return "the rate limit before the next reconcile"
+}
+
+// does shows what is being done for the module.
+func (m *moduleRun) does(ctx workflow.Context, what string) { m.showDoing(ctx, what, "") }
+
+// waits shows what the module waits for.
+func (m *moduleRun) waits(ctx workflow.Context, what string) { m.showDoing(ctx, "", what) }
+
+func (m *moduleRun) showDoing(ctx workflow.Context, doing, waitingFor string) {
+	if m.doing != doing || m.waitingFor != waitingFor {
+		m.doing, m.waitingFor, m.doingSince = doing, waitingFor, workflow.Now(ctx)
+	}
+	m.kyma.viewReport()
+	m.kyma.Show(ctx)
+}
+
+// row is the module in the view of its Kyma.
+func (m *moduleRun) row() view.Row {
+	return view.Row{
+		Name: cmp.Or(m.state.Module, m.Ref.Name), Version: m.state.Version, State: string(m.state.Reported.State),
+		Message: m.state.Reported.Message, Doing: m.doing, WaitingFor: m.waitingFor, Since: m.doingSince, Attempt: m.Attempt,
+	}
+}
+
+// reported notes what the Manifest's status says now.
+func (m *moduleRun) reported(o readiness.Observed) {
+	m.state.Reported = o
+	m.kyma.viewReport()
+}

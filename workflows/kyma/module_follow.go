@@ -1,0 +1,117 @@
+package kyma
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+)
+
+// follow watches the module until what is seen differs from what was last reported, and reports it. Kicks
+// that are due interrupt it.
+func (m *moduleRun) follow(ctx workflow.Context) error {
+	m.waits(ctx, "the module to become ready")
+	var res install.WaitResult
+	interrupted, err := m.await(ctx, "wait for the module", &res, func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(ctx, m.install.WaitManifest, install.WaitInput{Ref: m.Ref, Reported: m.state.Reported, Shown: m.state.Shown})
+	})
+	if interrupted {
+		return err
+	}
+	started := workflow.Now(ctx)
+	if err != nil {
+		return m.failed(ctx, started, fault.FromTemporal(err))
+	}
+	if res.Kick != nil {
+		// The wait has become long.
+		m.state.Shown = true
+		m.kyma.tell(res.Kick)
+		return nil
+	}
+	seen := res.Observed
+	if seen.DefaultCRWanted && m.state.Reported.Reason == readiness.ReasonModuleCRPending {
+		return m.failed(ctx, started, fault.Fault{
+			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource is gone after it was created",
+		})
+	}
+	if seen.Reason == readiness.ReasonResourcesMissing {
+		// Only a reconcile creates them again. Its pace slows down where they are deleted again each time.
+		return m.failed(ctx, started, fault.Fault{Kind: fault.Pending, Reason: seen.Reason, Message: seen.Message})
+	}
+	if seen.DefaultCRWanted {
+		return m.ensureDefaultCR(ctx, started, seen)
+	}
+	phase := phaseFollow
+	switch {
+	case settles(seen):
+		phase = phaseEnded
+	case seen.SameAs(m.state.Reported):
+		// A wait ends when there is news. Should one ever end without, it must not be started again at once.
+		return m.failed(ctx, started, fault.Fault{Kind: fault.Transient, Reason: "WaitEnded", Message: "the wait ended without news"})
+	}
+	return m.finishFollow(ctx, started, seen, phase)
+}
+
+// finishFollow reports what the wait saw. It is no reconcile of its own, so it changes nothing about the pace.
+func (m *moduleRun) finishFollow(ctx workflow.Context, started time.Time, seen readiness.Observed, phase modulePhase) error {
+	m.state.Phase = phase
+	failure, err := m.report(ctx, seen, phase == phaseEnded)
+	if err != nil {
+		return err
+	}
+	if !failure.IsZero() {
+		m.state.Phase = phaseRest
+		m.End(ctx, started, failure)
+	} else {
+		m.Attempt = 0
+	}
+	return nil
+}
+
+// ensureDefaultCR creates the module's default custom resource, once its operator is ready for it.
+func (m *moduleRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen readiness.Observed) error {
+	m.does(ctx, "creating the default custom resource")
+	var now install.WaitResult
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "create the default custom resource"),
+		m.install.EnsureDefaultCR, install.WaitInput{Ref: m.Ref, Reported: seen}).Get(ctx, &now)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		// The resources were seen to be ready.
+		m.state.Reported.Ready, m.state.Reported.Total = seen.Ready, seen.Total
+		return m.failed(ctx, started, fault.FromTemporal(err))
+	}
+	m.Attempt = 0
+	m.kyma.tell(now.Kick)
+	m.reported(now.Observed)
+	return nil
+}
+
+// await runs a read-only wait until it answers or a kick is due. Interrupted means that its answer, if
+// any, does not count. So does the end of its deadline: the wait is then started again.
+func (m *moduleRun) await(ctx workflow.Context, summary string, answer any, start func(workflow.Context) workflow.Future) (bool, error) {
+	waitCtx, cancel := workflow.WithCancel(attempts.Waiting(ctx, summary))
+	defer cancel()
+	future := start(waitCtx)
+	for !future.IsReady() {
+		if err := m.Sleep(ctx, m.waitingFor, func() bool { return future.IsReady() || m.kyma.stopping }); err != nil {
+			return true, err
+		}
+		m.Drain()
+		if m.kyma.stopping || m.IsDue(ctx) {
+			return true, nil
+		}
+	}
+	err := future.Get(ctx, answer)
+	if attempts.DeadlinePassed(err) {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,108 @@
+package kyma
+
+import (
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+)
+
+// purgeAttempts is how often a purge may fail before the Manifest is released without its cluster: one short failure must
+// not abandon a module in a cluster that exists.
+const purgeAttempts = 2
+
+// purgeRounds is how often a purge that makes progress may continue before that counts as failing: somebody may create
+// objects as fast as they are purged.
+const purgeRounds = 60
+
+// purge forces what remains of the module and releases the Manifest.
+func (m *moduleRun) purge(ctx workflow.Context) error {
+	_, started := m.Start(ctx)
+	m.does(ctx, "purging the module")
+	if !m.state.Purging {
+		// How often other steps failed says nothing about how soon this one may be retried.
+		m.Attempt = 0
+	}
+	m.state.Deleting, m.state.Purging = true, true
+	release := m.state.PurgeAttempts >= purgeAttempts
+	summary := "force what remains of " + m.Ref.Name
+	if release {
+		summary += ", or release it"
+	}
+	var res purge.Result
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, fault.Shorten(summary, attempts.MaxSummary)),
+		m.purges.PurgeManifest, purge.Input{Ref: m.Ref, Abandon: release}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err == nil && res.Outcome == manifests.OutcomeWaiting {
+		m.purgeStopped(ctx, started, res)
+		return nil
+	}
+	if err != nil {
+		// A purge comes to an end, whatever the fault is: the next attempt may release the Manifest.
+		m.state.PurgeAttempts++
+		f := fault.FromTemporal(err)
+		f.Kind = fault.Transient
+		m.state.Phase = phaseRest
+		m.End(ctx, started, f)
+		return nil
+	}
+	if res.Outcome == manifests.OutcomeApplied {
+		// Neither it nor its Kyma is being deleted.
+		m.state.Phase, m.state.Deleting, m.state.Purging, m.state.PurgeAttempts = phaseReconcile, false, false, 0
+		m.state.PurgeRounds = 0
+	} else {
+		m.state.Phase = phaseEnded
+		m.forced(res)
+		m.reported(readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(m.kyma.state.Purge.Forced, res)})
+		m.kyma.Box.Put(kick.Kick{
+			Reason: "Manifest was purged", Kind: shared.KindOfInstallation(m.Ref.Name), Namespace: m.Ref.Namespace, Name: m.Ref.Name, Urgent: true,
+		})
+	}
+	m.EndStep(ctx, started)
+	return nil
+}
+
+// forced notes what a purge forced.
+func (m *moduleRun) forced(res purge.Result) {
+	m.kyma.state.Purge.Forced.Add(res.Forced, res.Names)
+	m.kyma.viewReport()
+}
+
+// purgeStopped notes a purge that did something and could not continue. One that made progress has not failed.
+func (m *moduleRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.Result) {
+	m.forced(res)
+	m.state.PurgeRounds++
+	if res.Progress && m.state.PurgeRounds <= purgeRounds {
+		m.Attempt = 0
+	} else {
+		m.state.PurgeAttempts++
+	}
+	f := res.Fault
+	f.Kind = fault.Transient
+	m.state.Phase = phaseRest
+	m.End(ctx, started, f)
+}
+
+// purgeSummary says what a purge forced, for people.
+func purgeSummary(forced view.Forced, res purge.Result) string {
+	text := "purged: " + forced.String()
+	if len(res.Stays) > 0 {
+		text += "; remaining: " + strings.Join(res.Stays, ", ")
+	}
+	if res.Unreached != "" {
+		text += "; " + res.Unreached
+	}
+	return text
+}

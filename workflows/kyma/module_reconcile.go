@@ -1,0 +1,132 @@
+package kyma
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+)
+
+// reconcile is one reconcile of the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
+// out to be under deletion while it is being applied interrupts the installation.
+func (m *moduleRun) reconcile(ctx workflow.Context) error {
+	pending, started := m.Start(ctx)
+	m.state.Phase = phaseReconcile // what the run carries if it ends meanwhile
+	if done := m.installed; done != nil {
+		m.installed = nil
+		return m.applied(ctx, started, *done)
+	}
+	m.does(ctx, "installing: "+cmp.Or(pending.Reason, "started"))
+
+	options := attempts.Writing
+	if m.Background {
+		options = attempts.Yielding
+	}
+	applyCtx, cancel := workflow.WithCancel(options(ctx, kick.RemoteQueue, "install or upgrade "+m.Ref.Name))
+	defer cancel()
+	future := workflow.ExecuteActivity(applyCtx, m.install.ApplyManifest, install.ApplyInput{Ref: m.Ref, Since: m.Since})
+	if err := m.AwaitUnless(ctx, future, cancel, func() bool { return m.Box.Pending.Deleting }); err != nil {
+		return err
+	}
+	var res install.ApplyResult
+	err := future.Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		if ctx.Err() != nil {
+			return err
+		}
+		m.state.Phase = phaseRemove
+		m.EndPart(ctx, started)
+		return nil
+	}
+	if err != nil {
+		return m.failed(ctx, started, fault.FromTemporal(err))
+	}
+	return m.applied(ctx, started, res)
+}
+
+// applied continues a reconcile according to what it found.
+func (m *moduleRun) applied(ctx workflow.Context, started time.Time, res install.ApplyResult) error {
+	if res.Outcome != manifests.OutcomeIncomplete {
+		m.Since = time.Time{}
+	}
+	m.state.InputsDigest, m.state.Module, m.state.Version = res.InputsDigest, res.Module, res.Version
+	m.kyma.tell(res.Kick)
+	switch res.Outcome {
+	case manifests.OutcomeGone, manifests.OutcomeNotOurs:
+		m.state.Phase = phaseEnded
+	case manifests.OutcomeDeleting:
+		m.state.Phase, m.state.Deleting = phaseRemove, true
+	case manifests.OutcomeSkipped, manifests.OutcomeUnmanaged, manifests.OutcomeShared, manifests.OutcomeRefused:
+		return m.finishReconcile(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
+	case manifests.OutcomeIncomplete:
+		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
+		if f.Reason == readiness.ReasonApplyContinues {
+			m.Attempt = 0 // it made progress
+		}
+		return m.finishReconcile(ctx, started, f, res.Observed, false, phaseRest)
+	default:
+		// ApplyManifest wrote this into the status itself, together with the inventory.
+		m.state.Phase, m.state.Shown = phaseFollow, false
+		m.reported(res.Observed)
+		if res.Judged {
+			// It has checked the module in the same reconcile, so there is nothing to wait for.
+			m.state.Phase, m.Attempt = phaseEnded, 0
+		}
+	}
+	m.EndStep(ctx, started)
+	return nil
+}
+
+// failed reports a step that failed and waits for its retry, if there is one.
+func (m *moduleRun) failed(ctx workflow.Context, started time.Time, f fault.Fault) error {
+	settled := rejectedForGood(f) && !m.state.Deleting
+	return m.finishReconcile(ctx, started, f, observedOf(f, m.state.Reported, m.state.Deleting), settled, phaseRest)
+}
+
+// finishReconcile reports the outcome of the reconcile and ends it. The work on a module that has nothing to retry ends, settled
+// or not: months of waiting for a cluster or for a change write no history.
+func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f fault.Fault, o readiness.Observed, settled bool, phase modulePhase) error {
+	m.state.Phase = phase
+	failure, err := m.report(ctx, o, settled)
+	if err != nil {
+		return err
+	}
+	if !failure.IsZero() {
+		m.state.Phase, f = phaseRest, failure
+	}
+	m.End(ctx, started, f)
+	if m.state.Phase == phaseRest && m.RetryAt.IsZero() {
+		m.state.Phase = phaseEnded
+	}
+	return nil
+}
+
+// report writes a state into the Manifest's status, and tells the Kyma. It returns the fault of writing.
+func (m *moduleRun) report(ctx workflow.Context, o readiness.Observed, settled bool) (fault.Fault, error) {
+	var res manifests.ReportResult
+	err := m.Do(ctx, kick.ControlPlaneQueue, "report "+string(o.State), &res, m.steps.ReportManifest,
+		manifests.ReportInput{Ref: m.Ref, Observed: o, InputsDigest: m.state.InputsDigest, Settled: settled})
+	if temporal.IsCanceledError(err) {
+		return fault.Fault{}, err
+	}
+	if err != nil {
+		return fault.FromTemporal(err), nil
+	}
+	m.kyma.tell(res.Kick)
+	m.reported(o)
+	switch {
+	case res.Outcome == manifests.OutcomeGone:
+		m.state.Phase = phaseEnded
+	case res.Outcome == manifests.OutcomeDeleting && !m.state.Deleting:
+		m.state.Phase, m.state.Deleting = phaseRemove, true
+	}
+	return fault.Fault{}, nil
+}

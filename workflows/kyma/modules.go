@@ -1,0 +1,172 @@
+package kyma
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+)
+
+// stopTimeout is how long a run that continues as new waits for the steps of its modules before it cancels them.
+const stopTimeout = 30 * time.Second
+
+// route returns the box of the module that a kick asks for a step of, and nil for kicks about the Kyma.
+func (r *run) route(k kick.Kick) *mailbox.Box {
+	if !k.Work || k.UID == "" {
+		return nil
+	}
+	m := r.module(k.Manifest())
+	if k.IfIdle && m.running && (m.state.Deleting || !k.Deleting) {
+		return &mailbox.Box{} // Somebody works on it, so nothing was lost.
+	}
+	return m.Box
+}
+
+// install installs the Manifests that a reconcile found to have new inputs, unless that was done in the background, and begins
+// what else is to be done for modules. A module that cannot be installed at once is installed by its own coroutine.
+func (r *run) install(ctx workflow.Context, res resolve.Result, installed []install.Installed) {
+	since := r.Since
+	if since.IsZero() {
+		since = workflow.Now(ctx) // Nobody saw the change before this reconcile found it.
+	}
+	if idle := r.idle(res.Begin); len(idle) > 0 && !r.Background {
+		_ = r.Local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
+	}
+	r.settled = len(installed) > 0 && background.Settled(res, installed)
+	for _, one := range installed {
+		m := r.module(one.Ref)
+		if one.Later || m.running {
+			r.settled = false
+			continue
+		}
+		if k := one.Result.Kick; k != nil {
+			r.noteNewest(k.Kind, k.ResourceVersion)
+			one.Result.Kick = nil // The report of this reconcile follows.
+		}
+		m.installed = &one.Result
+	}
+	r.begin(res.Begin, kick.Kick{Reason: "Manifest changed", Urgent: !r.Background}.SeenAt(since))
+	r.begin(res.Unsettled, kick.Kick{Reason: "Manifest is not settled", IfIdle: true})
+	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
+}
+
+// busy returns the Manifests that somebody works on.
+func (r *run) busy() []kick.Ref {
+	var all []kick.Ref
+	for _, m := range r.modules {
+		if m.running {
+			all = append(all, m.Ref)
+		}
+	}
+	return all
+}
+
+// idle returns those of the Manifests that nobody works on.
+func (r *run) idle(manifests []kick.Ref) []kick.Ref {
+	busy := r.busy()
+	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool { return slices.Contains(busy, ref) })
+}
+
+// begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.
+func (r *run) begin(manifests []kick.Ref, k kick.Kick) {
+	for _, ref := range manifests {
+		k.Work, k.Namespace, k.Name, k.UID = true, ref.Namespace, ref.Name, ref.UID
+		r.route(k).Put(k)
+	}
+}
+
+// module returns the work on a Manifest. It does not begin before the module's box has a kick.
+func (r *run) module(ref kick.Ref) *moduleRun {
+	at, found := slices.BinarySearchFunc(r.modules, ref, func(m *moduleRun, ref kick.Ref) int { return compareRefs(m.Ref, ref) })
+	if !found {
+		r.modules = slices.Insert(r.modules, at, newModuleRun(r, ref))
+	}
+	return r.modules[at]
+}
+
+// compareRefs orders Manifests by name: decisions must not depend on the order of a map.
+func compareRefs(a, b kick.Ref) int {
+	if order := strings.Compare(a.Name, b.Name); order != 0 {
+		return order
+	}
+	return strings.Compare(string(a.UID), string(b.UID))
+}
+
+// resumeModules continues the work that an earlier run carried.
+func (r *run) resumeModules() {
+	for i := range r.state.Modules {
+		carried := r.state.Modules[i]
+		m := r.module(carried.Ref)
+		m.resumeFrom(carried)
+	}
+}
+
+// work runs the modules: each in a coroutine of its own, which begins with a kick and ends when the Manifest has settled. So a
+// module that hangs delays neither the Kyma's own reconciles nor other modules.
+func (r *run) work(ctx workflow.Context) {
+	for !r.stopping {
+		if err := workflow.Await(ctx, func() bool {
+			r.Post.Sort()
+			return r.stopping || slices.ContainsFunc(r.modules, (*moduleRun).isToBegin)
+		}); err != nil {
+			return
+		}
+		for _, m := range r.modules {
+			if m.isToBegin() && !r.stopping {
+				m.running = true
+				workflow.GoNamed(ctx, "module "+m.Ref.Name, m.live)
+			}
+		}
+	}
+}
+
+// forget removes a module that has no more work.
+func (r *run) forget(m *moduleRun) {
+	r.modules = slices.DeleteFunc(r.modules, func(other *moduleRun) bool { return other == m })
+}
+
+// working reports whether a step of a module may still be running.
+func (r *run) working() bool {
+	return slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.running })
+}
+
+// stopModules ends the work on all modules before the run continues as new. What a step answers still counts; a step that takes
+// too long is cancelled.
+func (r *run) stopModules(ctx workflow.Context) error {
+	r.stopping, r.Ending = true, true
+	ended := func() bool { return !r.working() }
+	if ended() {
+		return nil // Even a wait that is over at once would start a timer.
+	}
+	in, err := workflow.AwaitWithTimeout(ctx, stopTimeout, ended)
+	if err != nil || in {
+		return err
+	}
+	for _, m := range r.modules {
+		m.cancel()
+	}
+	return workflow.Await(ctx, ended)
+}
+
+// carryModules returns the work that the next run continues.
+func (r *run) carryModules() []ModuleCarry {
+	var all []ModuleCarry
+	for _, m := range r.modules {
+		all = append(all, m.carried())
+	}
+	return all
+}
+
+// tell puts news of a module into the Kyma's box.
+func (r *run) tell(k *kick.Kick) {
+	if k != nil {
+		r.Box.Put(*k)
+	}
+}

@@ -1,0 +1,139 @@
+package kyma
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// ready is the result of a step after which the module needs no more work.
+func ready() install.ApplyResult {
+	return install.ApplyResult{
+		Outcome: manifests.OutcomeApplied, Module: "sample", Version: "1.0.0", Judged: true, Observed: readiness.Observed{State: shared.StateReady},
+	}
+}
+
+// beginning makes the first resolution begin these Manifests, and each later one those of which a module was named.
+func (w *world) beginning(refs ...kick.Ref) {
+	w.resolve = func(n int) (resolve.Result, error) {
+		res, err := resolved()
+		if n == 1 || len(w.named[n-1]) > 0 {
+			res.Begin = refs
+		}
+		return res, err
+	}
+}
+
+func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
+	w.beginning(manifestRef, other)
+	freed := make(chan struct{})
+	w.applying = func(ref kick.Ref) (install.ApplyResult, error) {
+		if ref == other {
+			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
+			return ready(), nil
+		}
+		select {
+		case <-freed:
+			return ready(), nil
+		case <-time.After(5 * time.Second):
+			return install.ApplyResult{}, errors.New("nobody else got on")
+		}
+	}
+	w.sync = func(n int) (syncing.Result, error) {
+		if n == 2 { // for the edit, which came after the other module was installed
+			close(freed)
+		}
+		return synced()
+	}
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, w.count("apply"), "neither failed")
+}
+
+func TestModulesThatWereNamedAreRememberedUntilTheClusterAnswers(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.Modules = []status.Module{{Name: "sample"}}
+		return res, err
+	}
+	env.RegisterDelayedCallback(func() {
+		w.sync = func(int) (syncing.Result, error) {
+			return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "no kubeconfig")
+		}
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", &updateAnswer{}, ReconcileRequest{Modules: []string{"sample"}})
+	}, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, w.count("resolve"))
+		w.sync = func(int) (syncing.Result, error) { return synced() }
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Secret changed", Kind: "Secret", Urgent: true})
+	}, 2*time.Hour)
+	endKyma(env, w, 3*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, [][]string{nil, {"sample"}}, w.named)
+}
+
+func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		// working is true if the module has not settled.
+		working bool
+		named   []string
+	}{
+		"a settled module is found by the resolution": {working: false, named: []string{"sample"}},
+		"one that is worked on is kicked":             {working: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			w.beginning(manifestRef)
+			w.applying = func(kick.Ref) (install.ApplyResult, error) {
+				result := ready()
+				if result.Judged = !c.working || w.count("apply") > 1; !result.Judged {
+					result.Observed.State = shared.StateProcessing
+				}
+				return result, nil
+			}
+			w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+			}
+			sample := status.Module{Name: "sample", Version: "1.0.0", State: shared.StateReady}
+			w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+				res, err := reported(shared.StateReady)
+				res.Modules = []status.Module{{Name: "other"}, sample}
+				return res, err
+			}
+			answer, unknown := &updateAnswer{}, &updateAnswer{}
+			env.RegisterDelayedCallback(func() {
+				require.Equal(t, 1, w.count("apply"))
+				env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer, ReconcileRequest{Modules: []string{"sample"}})
+				env.UpdateWorkflow(kick.UpdateReconcile, "u2", unknown, ReconcileRequest{Modules: []string{"smaple"}})
+			}, 10*time.Minute)
+			endKyma(env, w, time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.NoError(t, answer.err)
+			require.Equal(t, ReconcileResult{State: "Ready", Message: "Ready", Completed: true, Modules: []status.Module{sample}}, answer.result)
+			require.ErrorContains(t, unknown.err, `the Kyma has no module "smaple"`)
+			require.Equal(t, 2, w.count("apply"), "a settled module is compared with its cluster, too")
+			require.Equal(t, c.named, w.named[1])
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package kyma
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+)
+
+// step is what a Kyma's run does next.
+type step string
+
+const (
+	stepReconcile step = "reconcile"
+	stepReport    step = "report"
+	stepRemove    step = "remove"
+	stepSleep     step = "sleep"
+	stepForget    step = "forget the kicks"
+	stepContinue  step = "continue as new"
+	stepComplete  step = "complete"
+)
+
+// situation is all that the decision depends on.
+type situation struct {
+	Gone, Deleting, Reconciled bool
+	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
+	Pending, Due, OnlyManifests bool
+	NeedsReconcile              bool
+	// Working is true while a module has work.
+	Working                bool
+	MustContinue, NewBuild bool
+}
+
+func (r *run) next(ctx workflow.Context) step {
+	now := workflow.Now(ctx)
+	isDue := r.IsDue(ctx)
+	return decide(situation{
+		Gone:           r.gone(),
+		Deleting:       r.state.Deleting,
+		Reconciled:     r.state.Reconciled,
+		Pending:        r.Box.Any(),
+		Working:        !r.isIdle(),
+		Due:            isDue,
+		OnlyManifests:  r.Box.Pending.Count > 0 && r.Box.Pending.OnlyManifests && !r.retryDue(now) && !r.LaterDue(now),
+		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
+		MustContinue:   r.MustContinue(ctx, r.isQuiet() && !r.Local.Ran(now)),
+		NewBuild:       (isDue || r.renew) && r.NewBuild(ctx),
+	})
+}
+
+// decide decides. A run that cannot be wrong about its resource being gone ends first; one that
+// should continue as new does so before it acts; then the due work, by what it is about.
+func decide(s situation) step {
+	switch {
+	case s.Gone && !s.Pending && !s.Working:
+		return stepComplete
+	case s.Reconciled && (s.MustContinue || s.NewBuild):
+		return stepContinue
+	case !s.Reconciled:
+		return stepReconcile
+	case s.Gone && s.OnlyManifests:
+		return stepForget // There is no status to write any more.
+	case !s.Due:
+		return stepSleep
+	case s.Gone:
+		return stepReconcile
+	case s.Deleting:
+		return stepRemove
+	case s.OnlyManifests && !s.NeedsReconcile:
+		return stepReport
+	default:
+		return stepReconcile
+	}
+}
+
+func (r *run) gone() bool {
+	return r.state.Last.Outcome == status.OutcomeGone || r.state.Last.Outcome == status.OutcomeReleased
+}
+
+func (r *run) retryDue(now time.Time) bool {
+	return !r.RetryAt.IsZero() && !r.RetryAt.After(now)
+}

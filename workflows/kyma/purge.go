@@ -1,0 +1,109 @@
+package kyma
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+)
+
+// purgeModules has what remains of these Manifests forced. Waiting says what the removal waits for, and again is as for
+// reportRemoval.
+func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again bool, waiting string) error {
+	r.Doing(ctx, "purging")
+	admitted, err := r.admitPurge(ctx, manifests)
+	if err != nil {
+		return err
+	}
+	if admitted && r.state.Purge.Ask(workflow.Now(ctx)) {
+		for _, ref := range manifests {
+			if m := r.module(ref); !m.state.Purging {
+				m.Box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
+				m.Box.Pending.Purge = true
+			}
+		}
+	}
+	return r.reportRemoval(ctx, status.ReportInput{Waiting: waiting, Purging: true}, again)
+}
+
+// admitPurge asks the removal budget once whether the modules may be purged.
+func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, error) {
+	if r.state.Purge.Begun {
+		return true, nil
+	}
+	summary := fmt.Sprintf("ask the removal budget before %d Manifests are purged", len(manifests))
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
+	if temporal.IsCanceledError(err) {
+		return false, err
+	}
+	if err != nil {
+		r.state.ResolveFault = fault.FromTemporal(err)
+		return false, nil
+	}
+	r.state.Purge.Begun = true
+	return true, nil
+}
+
+// purgeRemote removes by force what is ours in the remote cluster, or abandons it, and then releases the Kyma.
+func (r *run) purgeRemote(ctx workflow.Context) error {
+	p := &r.state.Purge
+	var res syncing.Result
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
+		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions(), Force: true}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	p.Cleanups++
+	p.Forced.Add(len(res.Forced), res.Forced)
+	r.viewReport()
+	abandoned := ""
+	if r.state.SyncFault = fault.FromTemporal(err); err == nil {
+		r.state.SyncFault = res.Fault
+	}
+	if !r.state.SyncFault.IsZero() {
+		if p.CleanupRetried() {
+			return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster is being cleaned up", Purging: true}, false)
+		}
+		abandoned = "catalog, remote Kyma and definitions could not be removed and remain in the remote cluster: " + r.state.SyncFault.Message
+	}
+	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), attempts.MaxSummary), abandoned)
+}
+
+// ErrTypeNotReconciled is the type of the retryable error of a purge for which the Kyma could not be read in time.
+const ErrTypeNotReconciled = "KymaNotLookedAt"
+
+// ErrTypeNotDeleting is the type of the error with which a purge of a Kyma is refused that is not being deleted.
+const ErrTypeNotDeleting = "KymaIsNotBeingDeleted"
+
+func errNotDeleting() error {
+	return temporal.NewNonRetryableApplicationError("only a Kyma that is being deleted can be purged: delete it first", ErrTypeNotDeleting, nil)
+}
+
+// purgeNow makes the next check of the removal purge, and answers when it has ended. A run that does not know of a
+// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run.
+func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
+	if !r.state.Deleting {
+		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
+		switch {
+		case err != nil:
+			return ReconcileResult{}, err
+		case !r.state.Deleting && !reconciled.Completed:
+			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be read in time, try again", ErrTypeNotReconciled)
+		case !r.state.Deleting:
+			return ReconcileResult{}, errNotDeleting()
+		}
+	}
+	r.state.Purge.Requested = true
+	reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
+	if err == nil && reconciled.Completed && !r.state.Deleting {
+		return ReconcileResult{}, errNotDeleting()
+	}
+	return reconciled, err
+}

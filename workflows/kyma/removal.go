@@ -1,0 +1,163 @@
+package kyma
+
+import (
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
+)
+
+// remove takes one step of the removal of a Kyma, which package removal decides.
+func (r *run) remove(ctx workflow.Context) error {
+	pending, started := r.Start(ctx)
+	r.note(pending.Seen)
+	r.Doing(ctx, "removing")
+	r.state.RemovalChecks++
+	if pending.Count > 0 {
+		r.state.RemovalChecks = 0
+	}
+	again := r.state.Last.State == shared.StateDeleting
+	if !again {
+		// The state is shown here and in the remote cluster before anything is removed. What was wrong with the modules
+		// that the Kyma asked for does not matter any more.
+		r.state.ResolveFault = fault.Fault{}
+		if err := r.reportRemoval(ctx, status.ReportInput{Waiting: "modules are being removed"}, true); err != nil {
+			return err
+		}
+	}
+
+	var remaining resolve.DeleteResult
+	err := r.Do(ctx, kick.ControlPlaneQueue, "delete the Manifests", &remaining,
+		r.resolve.DeleteManifests, resolve.Input{Ref: r.Ref, Seen: r.versions()})
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if r.state.ResolveFault = fault.FromTemporal(err); err == nil {
+		r.state.ResolveFault = remaining.Fault
+		r.begin(remaining.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
+	}
+	return r.takeRemovalStep(ctx, started, removal.Next(r.removalSituation(ctx, remaining, err)), remaining, again)
+}
+
+// removalSituation notes what deleting the Manifests found, and returns what the next step depends on.
+func (r *run) removalSituation(ctx workflow.Context, remaining resolve.DeleteResult, err error) removal.Situation {
+	if err != nil {
+		r.state.Purge.Interrupted()
+		return removal.Situation{Failed: true}
+	}
+	s := removal.Situation{
+		Gone: remaining.Outcome == resolve.OutcomeGone, Alive: remaining.Alive,
+		Remaining: len(remaining.Remaining), Purgeable: len(remaining.Manifests), WithoutAccess: len(remaining.WithoutAccess),
+	}
+	if s.Gone || s.Alive {
+		return s
+	}
+	now := workflow.Now(ctx)
+	if s.Remaining > 0 {
+		if !remaining.Access.IsZero() {
+			r.state.SyncFault = remaining.Access
+		}
+		s.SecretGone = r.secretIsGone(ctx, remaining.Access.Reason)
+	}
+	r.state.Purge.Checked(now, remaining.PurgeAt, remaining.OrderlyFor)
+	s.PurgeDue = r.state.Purge.Due(now, remaining.PurgeDue)
+	// Another kind of purge starts anew.
+	r.state.Purge.SetLost(removal.Next(s) == removal.Release)
+	return s
+}
+
+// takeRemovalStep takes a step; again is as for reportRemoval.
+func (r *run) takeRemovalStep(ctx workflow.Context, started time.Time, step removal.Step, remaining resolve.DeleteResult, again bool) error {
+	names := strings.Join(remaining.Remaining, ", ")
+	switch step {
+	case removal.End:
+		r.ends(true, false)
+		return r.endReconcile(ctx, started, nil)
+	case removal.Resume:
+		r.resume()
+		return r.endReconcile(ctx, started, nil)
+	case removal.PurgeModules:
+		return r.endRemoval(ctx, started, r.purgeModules(ctx, remaining.Manifests, again, "modules are being purged: "+names))
+	case removal.PurgeCluster:
+		return r.endRemoval(ctx, started, r.purgeRemote(ctx))
+	case removal.Release:
+		return r.endRemoval(ctx, started, r.purgeModules(ctx, remaining.WithoutAccess, again, "the access Secret is gone, modules are released: "+names))
+	case removal.CleanUp:
+		return r.endRemoval(ctx, started, r.cleanUp(ctx))
+	case removal.Wait:
+	}
+	return r.endRemoval(ctx, started, r.reportRemoval(ctx, status.ReportInput{Waiting: "modules are being removed: " + names}, again))
+}
+
+// resume turns a removal into the life of a Kyma that exists and is not being deleted, as after a restore of the control
+// plane: the live object counts, not what was in progress.
+func (r *run) resume() {
+	r.state.Deleting, r.state.Purge, r.state.SecretMissingSince, r.state.RemovalChecks = false, removal.Purge{}, time.Time{}, 0
+	r.Box.Put(kick.Kick{Reason: "the Kyma is not being deleted any more", Urgent: true})
+}
+
+// cleanUp removes what is ours in the remote cluster, then releases the Kyma.
+func (r *run) cleanUp(ctx workflow.Context) error {
+	var res syncing.Result
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
+		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions()}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	r.state.SyncFault = fault.FromTemporal(err)
+	abandoned := ""
+	if gone := r.secretIsGone(ctx, r.state.SyncFault.Reason); gone {
+		abandoned = "catalog, remote Kyma, definitions and image pull Secret remain in the remote cluster: its access Secret is gone"
+	} else if err != nil {
+		return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message}, false)
+	}
+	return r.release(ctx, "release the finalizer", abandoned)
+}
+
+// release removes the Kyma's finalizer; abandoned says what remains in the remote cluster. That is never done within the
+// workflow task: it causes a signal, and a task that ends a run is refused while one is on its way.
+func (r *run) release(ctx workflow.Context, summary, abandoned string) error {
+	var released status.ReportResult
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary),
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.Ref, Seen: r.versions(), Abandoned: abandoned}).Get(ctx, &released)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	r.state.ResolveFault = fault.FromTemporal(err)
+	if err == nil {
+		r.state.SyncFault = fault.Fault{}
+		r.state.Last.Outcome = released.Outcome
+	}
+	return nil
+}
+
+// secretIsGone notes whether this check found no access Secret, and tells whether it counts as gone for good.
+func (r *run) secretIsGone(ctx workflow.Context, reason string) bool {
+	var gone bool
+	r.state.SecretMissingSince, gone = removal.SecretGone(r.state.SecretMissingSince, workflow.Now(ctx), reason == clusters.ReasonAccessSecretNotFound)
+	return gone
+}
+
+// endRemoval ends a step of the removal and sets the time of the next one, should no kick come before.
+func (r *run) endRemoval(ctx workflow.Context, started time.Time, err error) error {
+	if err := r.endReconcile(ctx, started, err); err != nil || r.gone() {
+		return err
+	}
+	check := removal.NextCheck(workflow.Now(ctx), r.state.RemovalChecks, r.ID, r.state.Purge, r.state.SecretMissingSince)
+	if r.RetryAt.IsZero() || r.RetryAt.After(check) {
+		r.RetryAt = check
+	}
+	r.state.Purge.Next = r.RetryAt
+	return nil
+}

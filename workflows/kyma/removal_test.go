@@ -1,0 +1,149 @@
+package kyma
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
+)
+
+// pushing makes reports that write a remote copy end as push says, at a moment of the deletion.
+func (h *blockedWorld) pushing(push func(at time.Duration) error) {
+	h.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+		h.reports = append(h.reports, in)
+		res, err := reported(shared.StateDeleting)
+		if in.Push {
+			failed := push(h.since())
+			res.Push, res.Pushed = fault.Of(failed), failed == nil
+		}
+		return res, err
+	}
+}
+
+func (h *blockedWorld) endsAt(at time.Duration) {
+	h.env.RegisterDelayedCallback(func() {
+		h.blocked = false
+		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Urgent: true})
+	}, at)
+}
+
+func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
+	h := newBlockedWorld(t)
+	h.pushing(func(at time.Duration) error {
+		if at < 2*time.Hour {
+			return fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
+		}
+		return nil
+	})
+	h.env.RegisterDelayedCallback(func() {
+		require.Greater(t, len(h.reports), 5)
+		reads := map[bool]int{}
+		for _, in := range h.reports[1:] {
+			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Faults[fault.PartSync].Reason)
+			reads[in.Push]++
+		}
+		require.Equal(t, 1, reads[false], "only in the reconcile that found it dead it is not asked twice")
+		require.Less(t, h.count("delete"), 25, "the reconciles become fewer")
+	}, 2*time.Hour)
+	h.env.RegisterDelayedCallback(func() {
+		last := h.reports[len(h.reports)-1]
+		require.True(t, last.Push)
+		require.True(t, last.Faults[fault.PartSync].IsZero(), "it has answered")
+		require.Equal(t, "the modules to be removed; purge at "+h.deleted.Add(h.grace).UTC().Format(time.RFC3339), workflowtest.ViewOf(t, h.env).WaitingFor)
+	}, 3*time.Hour)
+	h.endsAt(3 * time.Hour)
+	h.run(t)
+}
+
+func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
+	h := newBlockedWorld(t)
+	failures := 0
+	h.pushing(func(time.Duration) error {
+		failures++
+		if failures == 1 {
+			return fault.New(fault.Transient, clusters.ReasonConflict, "409")
+		}
+		return nil
+	})
+	h.env.RegisterDelayedCallback(func() {
+		require.GreaterOrEqual(t, failures, 2, "it is tried again within the back-off")
+		for _, in := range h.reports[2:] {
+			require.True(t, in.Push)
+			require.True(t, in.Faults[fault.PartSync].IsZero(), "what was busy then is not busy now")
+		}
+	}, 20*time.Second)
+	h.endsAt(time.Minute)
+	h.run(t)
+}
+
+func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T) {
+	h := newBlockedWorld(t)
+	carry := &Carry{Reconciled: true, Deleting: true, ResolveFault: fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "no such module"}}
+	carry.Pending = mailbox.Pending{Count: 1, Urgent: true}
+	h.blocked = false
+	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: carry})
+	require.NoError(t, h.env.GetWorkflowError())
+	require.True(t, h.reports[0].Faults[fault.PartResolve].IsZero())
+}
+
+// restored makes the Kyma, from a moment of its deletion on, one that was never deleted.
+func (h *blockedWorld) restored(at time.Duration) {
+	quiet, leaving := quietWorld(), h.delete
+	h.env.RegisterDelayedCallback(func() { h.sync, h.report = quiet.sync, quiet.report }, at)
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		if h.since() < at {
+			return leaving(n)
+		}
+		return resolve.DeleteResult{Outcome: resolve.OutcomeDone, Alive: true}, nil
+	}
+}
+
+func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testing.T) {
+	h := newBlockedWorld(t)
+	h.restored(time.Hour)
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, h.count("resolve"))
+		require.Equal(t, "Ready", workflowtest.ViewOf(t, h.env).State)
+		require.Equal(t, "a change", workflowtest.ViewOf(t, h.env).WaitingFor)
+	}, 3*time.Hour)
+	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.count("resolve"), "kicks are checks of a living Kyma") }, 5*time.Hour)
+	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
+	endKyma(h.env, h.world, 48*time.Hour)
+	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, h.env.GetWorkflowError())
+	require.Error(t, answer.err, "it is not being deleted")
+	for _, step := range []string{"cleanup", "cleanup by force", "release", "admit purge", "purge"} {
+		require.Zero(t, h.count(step), step)
+	}
+}
+
+func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
+	h := newBlockedWorld(t)
+	sync, report, remaining := h.sync, h.report, h.delete
+	h.restored(time.Hour)
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Hour+time.Second)
+	deletedAgain := 2 * time.Hour
+	h.env.RegisterDelayedCallback(func() {
+		var refused *temporal.ApplicationError
+		require.ErrorAs(t, answer.err, &refused)
+		require.Equal(t, ErrTypeNotDeleting, refused.Type())
+		h.sync, h.report, h.delete = sync, report, remaining
+		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+	}, deletedAgain)
+	h.endsAt(3 * time.Hour)
+	h.run(t)
+	require.Zero(t, h.count("admit purge"), "what was asked for was another deletion")
+}

@@ -1,0 +1,144 @@
+package kyma
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attributes"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+)
+
+// report aggregates the status alone: what changed is the state of a Manifest.
+func (r *run) report(ctx workflow.Context) error {
+	pending, started := r.BeginPart(ctx)
+	r.note(pending.Seen)
+	r.Doing(ctx, "aggregating the status: "+pending.Reason)
+	if err := r.aggregate(ctx, r.state.OwedDigest, pending.Gone); err != nil {
+		return err
+	}
+	if r.state.ReportFault.IsZero() {
+		r.state.OwedDigest = ""
+		r.EndPart(ctx, started)
+	} else {
+		r.End(ctx, started, r.worst())
+		r.waitForNextReconcile(ctx)
+	}
+	r.forgetVersions()
+	r.reconcileAgainIfNeeded()
+	r.viewReport()
+	return nil
+}
+
+// aggregate reads the Manifests' states and writes the one status of the Kyma. Gone is true when a Manifest was removed.
+func (r *run) aggregate(ctx workflow.Context, digest string, gone bool) error {
+	r.state.ReportFault = fault.Fault{}
+	in := background.ReportInput(r.Ref, r.state.Sync)
+	in.Faults = in.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
+	in.Seen, in.Deleted, in.ManifestGone = r.versions(), r.deleted, gone
+	in.InputsDigest, in.Parked = digest, digest == "" && waitsForInput(r.worst())
+	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
+	return r.writeReport(ctx, in)
+}
+
+// waitsForInput tells whether only a change of the inputs can help against a fault; the access Secret is one of them.
+func waitsForInput(f fault.Fault) bool {
+	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
+}
+
+// reportRemoval writes the status of a Kyma under deletion. With again its remote copy is written also where the
+// cluster was not reached last time: nothing else asks it while modules remain. A transient fault of then is not reported
+// now.
+func (r *run) reportRemoval(ctx workflow.Context, in status.ReportInput, again bool) error {
+	if again && r.state.SyncFault.Kind == fault.Transient {
+		r.state.SyncFault = fault.Fault{}
+	}
+	in.Ref = r.Ref
+	in.Faults = fault.Parts{}.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
+	in.Push = r.hasRemote() && (again || r.state.SyncFault.IsZero())
+	return r.writeReport(ctx, in)
+}
+
+func (r *run) writeReport(ctx workflow.Context, in status.ReportInput) error {
+	queue, summary := kick.ControlPlaneQueue, "aggregate the status"
+	if in.Push {
+		queue, summary = kick.RemoteQueue, "aggregate the status, also in the remote cluster"
+	}
+	var res status.ReportResult
+	err := r.Do(ctx, queue, summary, &res, r.status.ReportKyma, in)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if r.state.ReportFault = fault.FromTemporal(err); !r.state.ReportFault.IsZero() {
+		return nil
+	}
+	return r.written(ctx, res, in.Push)
+}
+
+// written notes what the status says now, and with push its remote copy too.
+func (r *run) written(ctx workflow.Context, res status.ReportResult, push bool) error {
+	r.state.Last = res
+	r.ends(res.Outcome == status.OutcomeGone, res.Deleting)
+	if r.gone() {
+		return nil
+	}
+	if res.Pushed || push && !res.Push.IsZero() {
+		r.state.SyncFault = res.Push
+	}
+	return r.publishReport(ctx)
+}
+
+// hasRemote tells whether there may be a remote cluster.
+func (r *run) hasRemote() bool {
+	return r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
+}
+
+// publishReport upserts what the last report says for searches.
+func (r *run) publishReport(ctx workflow.Context) error {
+	var failing []string
+	for _, m := range r.state.Last.Modules {
+		if m.State == shared.StateError {
+			failing = append(failing, m.Name)
+		}
+	}
+	slices.Sort(failing)
+	return attributes.Publish(ctx, r.state.Published, map[string]string{
+		kick.AttributeKymaName:      r.Ref.Name,
+		kick.AttributeKymaState:     string(r.state.Last.State),
+		kick.AttributeKymaChannel:   r.state.Last.Channel,
+		kick.AttributeRemoteCluster: r.state.Sync.Cluster,
+	}, failing)
+}
+
+// viewReport copies the last report, and the work on modules, into what the query and the current details show.
+func (r *run) viewReport() {
+	last := r.state.Last
+	r.View.Forced, r.View.LastFault = r.state.Purge.Forced, r.Fault
+	r.View.State, r.View.Message, r.View.Modules = string(last.State), last.Message, nil
+	working := map[string]view.Row{}
+	for _, m := range r.modules {
+		row := m.row()
+		working[row.Name] = row
+	}
+	for _, reported := range last.Modules {
+		row := view.Row{Name: reported.Name, Version: reported.Version, State: string(reported.State), Message: reported.Message}
+		if at, is := working[reported.Name]; is {
+			row.Doing, row.WaitingFor, row.Since, row.Attempt = at.Doing, at.WaitingFor, at.Since, at.Attempt
+			delete(working, reported.Name)
+		}
+		r.View.Modules = append(r.View.Modules, row)
+	}
+	for _, m := range r.modules {
+		if row, is := working[m.row().Name]; is {
+			r.View.Modules = append(r.View.Modules, row)
+		}
+	}
+}

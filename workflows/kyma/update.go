@@ -1,0 +1,94 @@
+package kyma
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+)
+
+// ReconcileRequest is the input of the reconcile update. It may be missing.
+type ReconcileRequest struct {
+	// Modules are the names of modules that are compared with their cluster, and repaired, too. Without them, only those are worked
+	// on that have changed or have not settled.
+	Modules []string `json:"modules,omitempty"`
+}
+
+// ReconcileResult answers the reconcile update.
+type ReconcileResult struct {
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	// Completed is false when the reconcile did not end within the update's 30 seconds; the state is then the last one known.
+	Completed bool `json:"completed"`
+	// Modules are those that the request named.
+	Modules []status.Module `json:"modules,omitempty"`
+}
+
+// serve registers the query and the updates.
+func (r *run) serve(ctx workflow.Context) error {
+	if err := r.Serve(ctx, kick.UpdateReconcile, r.reconcileNow, r.mayReconcileNow); err != nil {
+		return err
+	}
+	return r.ServeUpdate(ctx, kick.UpdatePurge, r.purgeNow, nil)
+}
+
+// mayReconcileNow refuses what cannot be answered by this run, and names that the Kyma has no module of.
+func (r *run) mayReconcileNow(_ workflow.Context, in ReconcileRequest) error {
+	if err := r.Refuse(); err != nil {
+		return err
+	}
+	for _, name := range in.Modules {
+		known := slices.ContainsFunc(r.state.Last.Modules, func(m status.Module) bool { return m.Name == name })
+		if r.state.Reconciled && !known && r.moduleNamed(name) == nil {
+			return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the Kyma has no module %q", name), "UnknownModule", nil)
+		}
+	}
+	return nil
+}
+
+// reconcileNow asks for a reconcile that starts from now on and waits until it has ended, with the steps of the modules that the
+// request names.
+func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (ReconcileResult, error) {
+	wanted := r.Started + 1
+	const reason = "reconcile requested"
+	for _, name := range in.Modules {
+		if m := r.moduleNamed(name); m != nil {
+			r.begin([]kick.Ref{m.Ref}, kick.Kick{Reason: reason, Urgent: true})
+		} else {
+			r.named = append(r.named, name)
+		}
+	}
+	r.Box.Put(kick.Kick{Reason: reason, Urgent: true})
+	ended := func() bool {
+		working := slices.ContainsFunc(in.Modules, func(name string) bool {
+			m := r.moduleNamed(name)
+			return m != nil && m.inStep()
+		})
+		return r.Ended >= wanted && !working && (len(in.Modules) == 0 || !r.Box.Pending.Urgent) // which has news of a module
+	}
+	completed, err := r.AwaitRequested(ctx, "a caller waits for a reconcile to end", ended)
+	if err != nil {
+		return ReconcileResult{}, err
+	}
+	result := ReconcileResult{State: string(r.state.Last.State), Message: r.state.Last.Message, Completed: completed}
+	for _, m := range r.state.Last.Modules {
+		if slices.Contains(in.Modules, m.Name) {
+			result.Modules = append(result.Modules, m)
+		}
+	}
+	return result, nil
+}
+
+// moduleNamed returns the work on the module of a name; nil if there is none.
+func (r *run) moduleNamed(name string) *moduleRun {
+	for _, m := range r.modules {
+		if m.state.Module == name {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package kyma
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+)
+
+// note notes the versions that kicks named, for the reconcile that answers them.
+func (r *run) note(seen []mailbox.SeenVersion) {
+	r.seen, r.deleted = seen, false
+	for _, s := range seen {
+		r.noteNewest(s.Kind, s.ResourceVersion)
+	}
+}
+
+// noteWritten notes what a reconcile did to Manifests: the next steps must not use an earlier state of them.
+func (r *run) noteWritten(res resolve.Result) {
+	r.deleted = len(res.Deleted) > 0
+	for _, wrote := range res.Wrote {
+		r.noteNewest(wrote.Kind, wrote.ResourceVersion)
+	}
+}
+
+// noteNewest notes the version of a Manifest or a RemoteAgent. Versions are comparable within a kind.
+func (r *run) noteNewest(kind, version string) {
+	if newest := r.newest(kind); newest != nil && mailbox.IsNewer(version, *newest) {
+		*newest = version
+	}
+}
+
+// newest is where the newest version of a kind is noted; nil for kinds of which none is.
+func (r *run) newest(kind string) *string {
+	switch kind {
+	case shared.KindManifest:
+		return &r.state.NewestManifest
+	case shared.KindRemoteAgent:
+		return &r.state.NewestAgent
+	}
+	return nil
+}
+
+// forgetVersions forgets the newest version when a reconcile has ended. While the Kyma is being deleted it stays, unless no
+// cache reached it in all attempts: a control plane that was restored from a backup counts from an earlier version on.
+func (r *run) forgetVersions() {
+	behind := false
+	for _, f := range []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault} {
+		behind = behind || f.Reason == fleet.ReasonBehind
+	}
+	if behind || !r.state.Deleting {
+		r.state.NewestManifest, r.state.NewestAgent = "", ""
+	}
+}
+
+// versions are those that the caches of the activities for the Kyma must have.
+func (r *run) versions() []desired.Seen {
+	out := make([]desired.Seen, 0, len(r.seen)+2)
+	for _, s := range r.seen {
+		out = append(out, desired.Seen(s))
+	}
+	for _, kind := range []string{shared.KindManifest, shared.KindRemoteAgent} {
+		if newest := *r.newest(kind); newest != "" {
+			out = append(out, desired.Seen{Kind: kind, ResourceVersion: newest})
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package kyma
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+)
+
+func TestWhoeverWorksOnAKymaIsToldHowNewItsCachesMustBe(t *testing.T) {
+	r := &run{}
+	r.note([]mailbox.SeenVersion{
+		{Kind: "ModuleTemplate", Name: "t", ResourceVersion: "900"},
+		{Kind: "Manifest", Name: "a", ResourceVersion: "99"}, {Kind: "Manifest", Name: "b", ResourceVersion: "100"},
+	})
+	require.Equal(t, "100", r.state.NewestManifest)
+	r.noteWritten(resolve.Result{Deleted: []string{"c"}, Wrote: []desired.Seen{{Kind: "Manifest", Name: "d", ResourceVersion: "101"}}})
+	require.Equal(t, desired.Seen{Kind: "Manifest", ResourceVersion: "101"}, r.versions()[3], "beside what the kicks told")
+	require.True(t, r.deleted, "of a deletion no version is known")
+	r.forgetVersions()
+	require.Empty(t, r.state.NewestManifest, "the next reconcile has kicks of its own")
+}
+
+func TestADeletionRemembersTheNewestManifestButNotOneThatNobodyComesToKnow(t *testing.T) {
+	r := &run{}
+	r.state.Deleting = true
+	r.note([]mailbox.SeenVersion{{Kind: "Manifest", Name: "a", ResourceVersion: "100"}})
+	r.forgetVersions()
+	r.note(nil)
+	require.Equal(t, "100", r.state.NewestManifest)
+	r.state.ResolveFault = fault.Fault{Kind: fault.Transient, Reason: fleet.ReasonBehind}
+	r.forgetVersions()
+	require.Empty(t, r.state.NewestManifest, "as after a restore of the control plane")
+}

@@ -135,6 +135,28 @@ func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) 
 	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
 }
 
+// A module that waits for the next run, and an update that this run has to answer first: the run must neither end before nor go
+// round and round.
+func TestARunThatAModuleWantsToLeaveAnswersItsUpdateFirst(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	name := ofEarlierBuild(env)
+	answer := &updateAnswer{}
+	w.sync = func(n int) (syncing.Result, error) {
+		if n == 1 {
+			kickModule(env, kick.Kick{Reason: "Manifest changed", Urgent: true})
+			env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
+		}
+		return synced()
+	}
+	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Zero(t, w.count("apply"))
+	require.Len(t, next.Carry.Modules, 1)
+}
+
 func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)

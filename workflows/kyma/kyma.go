@@ -160,7 +160,7 @@ func (r *run) run(ctx workflow.Context) error {
 				return err
 			}
 		case stepSleep:
-			if err := r.Rest(ctx, r.sleepsFor(), r.mustWake()); err != nil {
+			if err := r.Rest(ctx, r.sleepsFor(), r.mustWake(ctx)); err != nil {
 				return err
 			}
 		}
@@ -176,9 +176,9 @@ func (r *run) isQuiet() bool {
 }
 
 // mustWake returns the condition that ends the run's sleep, besides kicks and its own time.
-func (r *run) mustWake() func() bool {
+func (r *run) mustWake(ctx workflow.Context) func() bool {
 	busy := !r.isIdle()
-	return func() bool { return r.failure != nil || r.renew || busy && r.isIdle() && r.gone() }
+	return func() bool { return r.failure != nil || r.renew && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone() }
 }
 
 // input is what the next run starts with.

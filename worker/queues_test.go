@@ -48,13 +48,13 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 	}{
 		"lifecycle-manager-control-plane": {10, true, true, []string{
 			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "AdmitPurge", "SyncRemote",
-			"InstallModules",
+			"InstallModules", "ReportModules",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
-			"SyncRemote", "CleanupRemote", "ReportKyma",
+			"SyncRemote", "CleanupRemote", "ReportKyma", "ReportModules",
 			"ApplyManifest", "EnsureDefaultCR", "RemoveManifest", "PurgeManifest",
 		}},
-		"lifecycle-manager-follow":     {0, false, true, []string{"WaitManifest", "WaitRemoval"}},
+		"lifecycle-manager-follow":     {0, false, true, []string{"FollowModules", "WaitRemoval"}},
 		"lifecycle-manager-background": {0, false, true, []string{"ReconcileInBackground"}},
 		"lifecycle-manager-sweep":      {8, true, false, []string{"WalkShard"}},
 	}

@@ -47,12 +47,13 @@ func steps() map[string]step {
 		"ReconcileInBackground": {"module_catalog_sync", ofKyma},
 		"ResolveKyma":           {"manifest_reconciliation", ofKyma},
 		"ReportKyma":            {"status_sync_to_remote", ofKyma},
+		"ReportModules":         {"status_sync_to_remote", ofKyma},
 		"DeleteManifests":       {"manifest_crs_cleanup", ofKyma},
 		"CleanupRemote":         {"remote_kyma_deletion", ofKyma},
 		"ReleaseKyma":           {"kyma_deletion", ofKyma},
 		"ApplyManifest":         {"manifest_sync_resources", ofManifest},
 		"EnsureDefaultCR":       {"manifest_sync_resources", ofManifest},
-		"WaitManifest":          {"manifest_sync_resources_enqueue_required", ofManifest},
+		"FollowModules":         {"manifest_sync_resources_enqueue_required", ofManifest},
 		"RemoveManifest":        {"manifest_pre_delete", ofManifest},
 		"PurgeManifest":         {"manifest_pre_delete", ofManifest},
 		"WaitRemoval":           {"manifest_pre_delete_enqueue_required", ofManifest},
@@ -117,7 +118,8 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 	w.measure(args, err, took)
 }
 
-// doneTogether counts the modules that an activity installed beside others like those of ApplyManifest.
+// doneTogether counts the modules that an activity installed beside others like those of ApplyManifest, and those that it could
+// not read beside others.
 func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 	var all []install.Installed
 	var since time.Time
@@ -131,6 +133,13 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 			all, since = r.Installed, in.Since
 			if since.IsZero() {
 				since = time.Now().Add(-took) // Nobody saw the change before this activity found it.
+			}
+		}
+	}
+	if followed, is := result.([]install.ModuleNews); is {
+		for _, news := range followed {
+			if !news.Fault.IsZero() {
+				w.metrics.Requeues.WithLabelValues(steps()["FollowModules"].failed("FollowModules", news.Fault), unexpected).Inc()
 			}
 		}
 	}

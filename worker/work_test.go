@@ -54,7 +54,7 @@ func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
 	work, _ := newWork(t, true)
 	manifest := kick.Ref{Namespace: "kcp-system", Name: "a-keda-1"}
 	run(t, work, "ResolveKyma", 1, errors.New("conflict"))
-	run(t, work, "WaitManifest", 1, fault.New(fault.Pending, "Waiting", "not yet"))
+	run(t, work, "FollowModules", 1, fault.New(fault.Pending, "Waiting", "not yet"))
 	run(t, work, "ApplyManifest", install.ApplyInput{Ref: manifest}, nil)
 	run(t, work, "ReleaseKyma", 1, nil)
 	run(t, work, "AdmitPurge", 1, errors.New("not one of theirs"))
@@ -77,7 +77,7 @@ lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enque
 		require.Contains(t, reasons, step.failed(name, fault.Fault{Kind: fault.Unreachable}), name)
 	}
 	require.Equal(t, "manifest_client_init", steps()["ApplyManifest"].failed("ApplyManifest", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableNetwork}))
-	require.Equal(t, "manifest_unauthorized", steps()["WaitManifest"].failed("WaitManifest", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized}))
+	require.Equal(t, "manifest_unauthorized", steps()["FollowModules"].failed("FollowModules", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized}))
 	require.Equal(t, "kyma_under_deletion_with_no_access_secret", steps()["CleanupRemote"].failed("CleanupRemote", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound}))
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Installs))
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Manifests, "reconcile_duration_seconds"))

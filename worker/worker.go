@@ -114,7 +114,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
-		a.Manifests.Install.InstallModules,
+		a.Manifests.Install.InstallModules, a.Background.ReportModules,
 	}}
 	if a.Advance != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Advance.AdvanceRollout)
@@ -130,7 +130,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
-		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
+		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma, a.Background.ReportModules,
 		a.Manifests.Install.ApplyManifest, a.Manifests.Install.EnsureDefaultCR, a.Manifests.Uninstall.RemoveManifest, a.Manifests.Purge.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true
@@ -138,7 +138,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	// There may be one such wait for each module of the fleet at the same time. Mostly it does nothing.
 	follow := taskQueue{name: kick.FollowQueue, options: w.queue(o, 0), activities: []any{
-		a.Manifests.Install.WaitManifest, a.Manifests.Uninstall.WaitRemoval,
+		a.Manifests.Install.FollowModules, a.Manifests.Uninstall.WaitRemoval,
 	}}
 	follow.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Remote, followSlots))
 	follow.options.DisableWorkflowWorker = true

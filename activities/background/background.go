@@ -1,6 +1,6 @@
-// Package background joins the steps of a reconcile of a Kyma that nobody waits for, such as one after a change of the
-// catalog that concerns the whole fleet. One activity of a queue can be overtaken, where steps within a workflow task
-// cannot. ReconcileInBackground is the one activity.
+// Package background joins steps into one activity. ReconcileInBackground is a reconcile of a Kyma that nobody waits for, such as
+// one after a change of the catalog that concerns the whole fleet: one activity of a queue can be overtaken, where steps within a
+// workflow task cannot. ReportModules writes the states of several modules together with that of their Kyma.
 package background
 
 import (
@@ -45,11 +45,12 @@ type Activities struct {
 	resolver     Resolver
 	installer    Installer
 	reporter     Reporter
+	manifests    ManifestReporter
 }
 
 // New joins the steps.
-func New(synchronizer Synchronizer, resolver Resolver, installer Installer, reporter Reporter) *Activities {
-	return &Activities{synchronizer: synchronizer, resolver: resolver, installer: installer, reporter: reporter}
+func New(synchronizer Synchronizer, resolver Resolver, installer Installer, reporter Reporter, manifests ManifestReporter) *Activities {
+	return &Activities{synchronizer: synchronizer, resolver: resolver, installer: installer, reporter: reporter, manifests: manifests}
 }
 
 // Input names the Kyma to reconcile.
@@ -117,7 +118,7 @@ func (a *Activities) report(ctx context.Context, in Input, synced syncing.Result
 	report.Seen = slices.Concat(in.Seen, resolved.Wrote)
 	for _, one := range installed {
 		if k := one.Result.Kick; k != nil {
-			report.Seen = append(report.Seen, desired.Seen{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion})
+			report.Seen = append(report.Seen, seen(*k))
 		}
 	}
 	report.Deleted, report.ManifestGone, report.InputsDigest = len(resolved.Deleted) > 0, in.ManifestGone, resolved.InputsDigest

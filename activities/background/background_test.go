@@ -45,6 +45,18 @@ func (s *steps) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 	}, s.resolErr
 }
 
+func (s *steps) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
+	switch in.Ref.Name {
+	case "conflict":
+		return manifests.ReportResult{}, fault.New(fault.Transient, "Conflict", "again")
+	case "gone":
+		return manifests.ReportResult{Outcome: manifests.OutcomeGone}, nil
+	}
+	return manifests.ReportResult{Outcome: manifests.OutcomeApplied, Changed: true, News: manifests.News{
+		Kick: &kick.Kick{Kind: "Manifest", Name: in.Ref.Name, ResourceVersion: "10"},
+	}}, nil
+}
+
 func (s *steps) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	s.installed = append(s.installed, in.Manifests...)
 	var all []install.Installed
@@ -64,7 +76,7 @@ func (s *steps) ReportKyma(_ context.Context, in status.ReportInput) (status.Rep
 func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	joined := New(s, s, s, s)
+	joined := New(s, s, s, s, s)
 	env.RegisterActivity(joined.ReconcileInBackground)
 	value, err := env.ExecuteActivity(joined.ReconcileInBackground, in)
 	var result Result
@@ -158,4 +170,28 @@ func TestAResolutionThatFailsLeavesWhatWasSynchronized(t *testing.T) {
 	require.NoError(t, err, "the error is that of the synchronization; the resolution is tried by itself")
 	require.Equal(t, 3, result.Sync.Writes)
 	require.Nil(t, result.Resolved)
+}
+
+func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
+	s := &steps{}
+	in := ReportModulesInput{Kyma: status.ReportInput{Seen: []desired.Seen{{Kind: "Manifest", Name: "before", ResourceVersion: "9"}}}}
+	for _, name := range []string{"first", "conflict", "second"} {
+		in.Modules = append(in.Modules, manifests.ReportInput{Ref: kick.Ref{Name: name}})
+	}
+	result, err := New(s, s, s, s, s).ReportModules(context.Background(), in)
+	require.NoError(t, err)
+	require.Equal(t, status.OutcomeReported, result.Kyma.Outcome)
+	require.Len(t, result.Modules, 3)
+	require.True(t, result.Modules[0].Changed)
+	require.Equal(t, "Conflict", result.Modules[1].Fault.Reason, "one that could not be written holds up no other")
+	require.Len(t, s.reported, 1)
+	require.Equal(t, []desired.Seen{
+		{Kind: "Manifest", Name: "before", ResourceVersion: "9"}, {Kind: "Manifest", Name: "first", ResourceVersion: "10"},
+		{Kind: "Manifest", Name: "second", ResourceVersion: "10"},
+	}, s.reported[0].Seen, "the cache must have what was just written")
+	require.False(t, s.reported[0].ManifestGone)
+
+	_, err = New(s, s, s, s, s).ReportModules(context.Background(), ReportModulesInput{Modules: []manifests.ReportInput{{Ref: kick.Ref{Name: "gone"}}}})
+	require.NoError(t, err)
+	require.True(t, s.reported[1].ManifestGone)
 }

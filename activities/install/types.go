@@ -30,12 +30,10 @@ type ApplyResult struct {
 	manifests.News
 }
 
-// WaitInput names the Manifest to watch and what was last reported of it.
+// WaitInput names the Manifest whose default custom resource is to be created, and what was last seen of the module.
 type WaitInput struct {
 	Ref      kick.Ref           `json:"ref"`
 	Reported readiness.Observed `json:"reported"`
-	// Shown is true once the Kyma's status shows for what its module waits.
-	Shown bool `json:"shown,omitempty"`
 }
 
 // WaitResult is the state of a module that was observed, or that was written into the Manifest's status.

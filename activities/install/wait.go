@@ -2,35 +2,96 @@ package install
 
 import (
 	"context"
+	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// WaitManifest reads the module until its state differs from what was last reported: in state, reason or message, or in that the
-// default custom resource is wanted. An attempt that found nothing new ends with a benign fault.Pending error that has the
-// time of the next read. After 5 failed reads in a row it returns their fault. It writes nothing.
+// FollowInput names the modules of a Kyma to watch.
+type FollowInput struct {
+	Modules []Followed `json:"modules"`
+	// Gather is how long to wait for news of other modules after the first.
+	Gather time.Duration `json:"gather,omitempty"`
+}
+
+// Followed is a module to watch, and what was last reported of it.
+type Followed struct {
+	Ref kick.Ref `json:"ref"`
+	// Reported is what was last reported. Its texts may be cut off after maxCompared bytes.
+	Reported readiness.Observed `json:"reported"`
+	// Since is when the module came into that state; zero means when the activity was scheduled.
+	Since time.Time `json:"since,omitzero"`
+	// Shown is true once the Kyma's status shows for what the module waits.
+	Shown bool `json:"shown,omitempty"`
+}
+
+// ModuleNews is what is new of one module, or why it cannot be read.
+type ModuleNews struct {
+	Ref kick.Ref `json:"ref"`
+	WaitResult
+	Fault fault.Fault `json:"fault,omitzero"`
+}
+
+// FollowModules reads modules until the state of one differs from what was last reported: in state, reason or message, or in that
+// the default custom resource is wanted. It waits for news of the others for a moment, unless somebody has to act on the first. It
+// returns what is new. An attempt that found nothing new ends with a benign fault.Pending error that has the time of the next read.
+// After 5 failed reads of a module in a row, the news of that module is their fault. It writes nothing.
 //
-// If the wait becomes long, WaitManifest returns once with news although nothing changed: the Kyma's status has to show for
-// what its module waits.
-func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (WaitResult, error) {
-	return manifests.Until(ctx, a.steps.Options.Clock, "the module", func(ctx context.Context, w manifests.Wait) (WaitResult, bool, error) {
-		observed, m, err := a.observeManifest(ctx, in.Ref)
-		if err != nil {
-			return WaitResult{}, false, err
+// If the wait for a module becomes long, it is news once although nothing changed: the Kyma's status has to show for what its
+// module waits.
+func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]ModuleNews, error) {
+	seen := make([]ModuleNews, len(in.Modules))
+	found := make([]manifests.Found, len(in.Modules))
+	watch := manifests.Watch{Clock: a.steps.Options.Clock, For: "modules", Gather: in.Gather}
+	for i, each := range in.Modules {
+		seen[i].Ref = each.Ref
+		watch.Since = append(watch.Since, each.Since)
+	}
+	watch.Read = func(ctx context.Context, i int, w manifests.Wait) (manifests.Found, error) {
+		var err error
+		seen[i].WaitResult, found[i], err = a.look(ctx, in.Modules[i], w)
+		return found[i], err
+	}
+	failures, err := watch.Until(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var news []ModuleNews
+	for i, failure := range failures {
+		if failure != nil {
+			seen[i].Fault = fault.Of(failure)
 		}
-		if w.IsNews(observed, in.Reported) {
-			return WaitResult{Observed: observed}, true, nil
+		if failure != nil || found[i] != manifests.Nothing {
+			news = append(news, seen[i])
 		}
-		if m != nil && !in.Shown && w.IsLong() {
-			ctx, news := manifests.Noting(ctx)
-			manifests.Changed(ctx, m)
-			return WaitResult{Observed: in.Reported, News: *news}, true, nil
+	}
+	return news, nil
+}
+
+// look reads a module once, and says whether there is news of it.
+func (a *Activities) look(ctx context.Context, of Followed, w manifests.Wait) (WaitResult, manifests.Found, error) {
+	observed, m, err := a.observeManifest(ctx, of.Ref)
+	if err != nil {
+		return WaitResult{}, manifests.Nothing, err
+	}
+	if w.IsNews(observed.Compared(), of.Reported.Compared()) {
+		found := manifests.Fresh
+		if m == nil || observed.DefaultCRWanted || observed.Reason == readiness.ReasonResourcesMissing || observed.State == shared.StateError {
+			found = manifests.Pressing
 		}
-		return WaitResult{}, false, nil
-	})
+		return WaitResult{Observed: observed}, found, nil
+	}
+	if m != nil && !of.Shown && w.IsLong() {
+		ctx, news := manifests.Noting(ctx)
+		manifests.Changed(ctx, m)
+		return WaitResult{Observed: of.Reported, News: *news}, manifests.Fresh, nil
+	}
+	return WaitResult{}, manifests.Nothing, nil
 }
 
 // Observe reads the Manifest and the state of its module.

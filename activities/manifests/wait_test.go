@@ -18,7 +18,9 @@ func TestDetailsOfAWaitOfAnEarlierReleaseAreIgnored(t *testing.T) {
 	env := suite.NewTestActivityEnvironment()
 	env.SetHeartbeatDetails(3)
 	begin := func(ctx context.Context) (bool, error) {
-		return WaitOf(ctx, time.Now()).failed == 0, nil
+		w := &Watch{Since: make([]time.Time, 1)}
+		w.begin(ctx, time.Now())
+		return w.waits[0].failed == 0, nil
 	}
 	env.RegisterActivity(begin)
 	value, err := env.ExecuteActivity(begin)
@@ -44,35 +46,80 @@ func TestWhyAWorkloadIsStuckIsReportedRarely(t *testing.T) {
 	require.True(t, Wait{Elapsed: 6 * time.Minute}.IsNews(pending(second), pending(first)))
 }
 
-// attempt runs one attempt of a wait whose reads have news after so many, and returns how many there were.
-func attempt(t *testing.T, newsAfter int, clock func() time.Time, stop chan struct{}) (reads int, err error) {
+// attempt runs one attempt of a wait for several, and returns how often the first was read.
+func attempt(t *testing.T, w *Watch, stop chan struct{}) (reads int, err error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerStopChannel(stop)
-	wait := func(ctx context.Context) (bool, error) {
-		news, err := Until(ctx, clock, "the test", func(context.Context, Wait) (bool, bool, error) {
+	read := w.Read
+	w.Read = func(ctx context.Context, i int, each Wait) (Found, error) {
+		if i == 0 {
 			reads++
-			return true, reads > newsAfter, nil
-		})
-		return news, fault.ToTemporal(err)
+		}
+		return read(ctx, i, each)
+	}
+	wait := func(ctx context.Context) error {
+		_, err := w.Until(ctx)
+		return fault.ToTemporal(err)
 	}
 	env.RegisterActivity(wait)
 	_, err = env.ExecuteActivity(wait)
 	return reads, err
 }
 
+// after returns what has news from a number of reads on.
+func after(reads int, news Found) func() Found {
+	done := 0
+	return func() Found {
+		if done++; done > reads {
+			return news
+		}
+		return Nothing
+	}
+}
+
 // Each attempt costs Temporal a write or three, a read costs it nothing.
-func TestAnAttemptOfAWaitReadsUntilThereIsNews(t *testing.T) {
-	reads, err := attempt(t, 2, time.Now, nil)
+func TestAnAttemptOfAWaitReadsUntilThereIsNewsOfAll(t *testing.T) {
+	never := func() Found { return Nothing }
+	for name, c := range map[string]struct {
+		of     []func() Found
+		gather time.Duration
+		reads  int
+	}{
+		"of one":                                {[]func() Found{after(2, Fresh)}, time.Hour, 3},
+		"of both":                               {[]func() Found{after(0, Fresh), after(2, Fresh)}, time.Hour, 3},
+		"of one, and the other takes too long":  {[]func() Found{after(1, Fresh), never}, time.Second, 3},
+		"of one, and somebody has to act on it": {[]func() Found{after(1, Pressing), never}, time.Hour, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &Watch{Clock: time.Now, Since: make([]time.Time, len(c.of)), Gather: c.gather}
+			w.Read = func(_ context.Context, i int, _ Wait) (Found, error) { return c.of[i](), nil }
+			reads, err := attempt(t, w, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.reads, reads)
+		})
+	}
+}
+
+func TestOneThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	refused := fault.New(fault.Rejected, "Forbidden", "no")
+	w := &Watch{Clock: time.Now, Since: make([]time.Time, 2)}
+	w.Read = func(_ context.Context, i int, _ Wait) (Found, error) {
+		if i == 0 {
+			return Nothing, refused
+		}
+		return Nothing, nil
+	}
+	failures, err := w.Until(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, 3, reads)
+	require.Equal(t, []error{refused, nil}, failures)
 }
 
 func TestAnAttemptOfAWaitEndsWhereAnotherHasToContinue(t *testing.T) {
 	stopping := make(chan struct{})
 	close(stopping)
-	long := func() time.Time { return time.Now().Add(time.Hour) }
 	now := time.Now()
 	slow := func() time.Time {
 		now = now.Add(25 * time.Second)
@@ -81,12 +128,14 @@ func TestAnAttemptOfAWaitEndsWhereAnotherHasToContinue(t *testing.T) {
 	for name, c := range map[string]struct {
 		clock func() time.Time
 		stop  chan struct{}
+		since time.Time
 	}{
-		"the worker stops":           {time.Now, stopping},
-		"the next read is far away":  {long, nil},
-		"the attempt's time is over": {slow, nil},
+		"the worker stops":           {time.Now, stopping, time.Time{}},
+		"the next read is far away":  {time.Now, nil, time.Now().Add(-time.Hour)},
+		"the attempt's time is over": {slow, nil, time.Time{}},
 	} {
-		reads, err := attempt(t, 99, c.clock, c.stop)
+		w := &Watch{Clock: c.clock, Since: []time.Time{c.since}, Read: func(context.Context, int, Wait) (Found, error) { return Nothing, nil }}
+		reads, err := attempt(t, w, c.stop)
 		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "%s: %v", name, err)
 		require.Equal(t, 1, reads, name)
 	}

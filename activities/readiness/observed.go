@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -23,4 +24,14 @@ type Observed struct {
 // SameAs tells whether two observations are the same for users; counts are not compared.
 func (o Observed) SameAs(other Observed) bool {
 	return o.State == other.State && o.Reason == other.Reason && o.Message == other.Message && o.Hint == other.Hint
+}
+
+// maxCompared bounds the texts by which observations are compared that were stored in a workflow's history or in what a run carries:
+// the status of the Manifest has the whole texts.
+const maxCompared = 200
+
+// Compared returns the observation with its texts cut off, as it is stored and compared by workflows.
+func (o Observed) Compared() Observed {
+	o.Message, o.Hint = fault.Shorten(o.Message, maxCompared), fault.Shorten(o.Hint, maxCompared)
+	return o
 }

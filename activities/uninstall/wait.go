@@ -2,6 +2,7 @@ package uninstall
 
 import (
 	"context"
+	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -15,10 +16,20 @@ import (
 // again. An attempt that found nothing new ends with a benign fault.Pending error. After 5 failed reads in a row it returns
 // their fault. It writes nothing.
 func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
-	return manifests.Until(ctx, a.steps.Options.Clock, "the removal", func(ctx context.Context, _ manifests.Wait) (RemoveResult, bool, error) {
-		result, err := a.CheckRemoval(ctx, in.Ref)
-		return result, result.Outcome != manifests.OutcomeWaiting || result.Observed != in.Reported, err
-	})
+	var result RemoveResult
+	watch := manifests.Watch{Clock: a.steps.Options.Clock, For: "the removal", Since: make([]time.Time, 1)}
+	watch.Read = func(ctx context.Context, _ int, _ manifests.Wait) (found manifests.Found, err error) {
+		result, err = a.CheckRemoval(ctx, in.Ref)
+		if result.Outcome != manifests.OutcomeWaiting || result.Observed != in.Reported {
+			found = manifests.Pressing
+		}
+		return found, err
+	}
+	failures, err := watch.Until(ctx)
+	if err == nil {
+		err = failures[0]
+	}
+	return result, err
 }
 
 // CheckRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.

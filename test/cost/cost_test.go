@@ -51,8 +51,8 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 	})
 	refuseLists(i, requests)
 	// Where the Deployments take longer than a second, as on a busy machine, there are waits, and a report after them.
-	waited := slices.ContainsFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
-	requests = slices.DeleteFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
+	waited := slices.ContainsFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "FollowModules" })
+	requests = slices.DeleteFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "FollowModules" })
 	// One of the Kyma's is how its Manifest is to be, which whoever installs it asks for.
 	writes := map[string]int{ofKyma: 6, ofManifest: 3, ofEvents: 1}
 	if waited {
@@ -138,7 +138,7 @@ func firstInstall(i *instance, b *bill, crs int) {
 	refuseLists(i, requests)
 	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...),
 		fixture.Objects+crs+4+reads*fixture.KindsWithHealth, map[string]int{ofManifest: 4 + 2*crs})
-	if waiting := dearestAttempt(requests, "WaitManifest"); len(waiting) > 0 {
+	if waiting := dearestAttempt(requests, "FollowModules"); len(waiting) > 0 {
 		reads := 0 // each begins with the Manifest
 		for _, r := range waiting {
 			if strings.Contains(r.Path, "/manifests/") {

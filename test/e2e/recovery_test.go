@@ -124,7 +124,7 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 		{during: "ApplyManifest", at: remote, path: "/configmaps/", methods: write, queued: true},
 		{during: "EnsureDefaultCR", at: remote, path: "/samples", methods: write},
 		{
-			during: "WaitManifest", at: remote, path: "/samples/", methods: []string{http.MethodGet}, queued: true,
+			during: "FollowModules", at: remote, path: "/samples/", methods: []string{http.MethodGet}, queued: true,
 			after: &killing{at: remote, path: "/samples", methods: write},
 		},
 		{during: "ReportKyma", at: remote, path: "/kymas/default/status", methods: write},

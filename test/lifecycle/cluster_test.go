@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -99,7 +100,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	}
 	_, err := s.activities.Install.ApplyManifest(ctx, install.ApplyInput{Ref: s.ref()})
 	refused(err)
-	_, err = s.activities.Install.WaitManifest(ctx, install.WaitInput{Ref: s.ref()})
+	_, err = s.look(readiness.Observed{})
 	refused(err)
 	_, err = s.activities.Drift.Probe(ctx, []*v1beta2.Manifest{s.cached()}, 0)
 	require.ErrorContains(t, err, "leads to cluster")

@@ -416,16 +416,30 @@ func (s *environment) apply() install.ApplyResult {
 // wait reads until the state differs from what was reported.
 func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 	s.Helper()
-	var seen install.WaitResult
+	var seen readiness.Observed
 	require.Eventually(s, func() bool {
 		var err error
-		seen, err = s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
+		seen, err = s.look(reported)
 		if err != nil {
 			require.Equal(s, fault.Pending, fault.Of(err).Kind, err.Error())
 		}
 		return err == nil
 	}, 2*time.Minute, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)
-	return seen.Observed
+	return seen
+}
+
+// look reads the module once. It fails with a benign error if the state does not differ from what was reported.
+func (s *environment) look(reported readiness.Observed) (readiness.Observed, error) {
+	s.Helper()
+	news, err := s.activities.Install.FollowModules(context.Background(), install.FollowInput{Modules: []install.Followed{{Ref: s.ref(), Reported: reported}}})
+	if err != nil {
+		return readiness.Observed{}, err
+	}
+	require.Len(s, news, 1)
+	if f := news[0].Fault; !f.IsZero() {
+		return readiness.Observed{}, &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message}
+	}
+	return news[0].Observed, nil
 }
 
 // install applies and follows the module until its resources are ready, and creates the default CR if wanted.

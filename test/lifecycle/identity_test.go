@@ -204,8 +204,9 @@ func activityEnvironment() *testsuite.TestActivityEnvironment {
 	return env
 }
 
-// waitAfter runs one attempt of a wait that cannot read, after so many failed ones, and returns its error.
-func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.ApplicationError, remembered int) {
+// waitAfter runs one attempt of a wait that cannot read, after so many failed ones. It returns why the wait goes on or gives up, when
+// the next attempt begins, and how many failed reads that knows of.
+func waitAfter(t *testing.T, failedBefore int, failure error) (why fault.Fault, next time.Duration, remembered int) {
 	t.Helper()
 	m := sharedManifest("a", 1, nil)
 	a, _ := sharing(t, m)
@@ -213,37 +214,44 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 		return failure
 	}})
 	env := activityEnvironment()
-	env.RegisterActivity(a.Install.WaitManifest)
+	env.RegisterActivity(a.Install.FollowModules)
 	env.RegisterActivity(a.Uninstall.WaitRemoval)
-	reported := manifests.WaitDetails{Reads: failedBefore}
+	reported := manifests.WaitDetails{Reads: []int{failedBefore}}
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		require.NoError(t, details.Get(&reported))
 	})
 	if failedBefore > 0 {
 		env.SetHeartbeatDetails(reported)
 	}
-	_, err := env.ExecuteActivity(a.Install.WaitManifest, install.WaitInput{Ref: kick.RefOf(m)})
-	require.ErrorAs(t, err, &app)
+	value, err := env.ExecuteActivity(a.Install.FollowModules, install.FollowInput{Modules: []install.Followed{{Ref: kick.RefOf(m)}}})
+	if err != nil {
+		var app *temporal.ApplicationError
+		require.ErrorAs(t, err, &app)
+		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category(), "no error metrics, no warnings")
+		why, next = fault.FromTemporal(err), app.NextRetryDelay()
+	} else {
+		var news []install.ModuleNews
+		require.NoError(t, value.Get(&news))
+		require.Len(t, news, 1)
+		why = news[0].Fault
+	}
 	_, removal := env.ExecuteActivity(a.Uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
-	var other *temporal.ApplicationError
-	require.ErrorAs(t, removal, &other)
-	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
-	return app, reported.Reads
+	require.Equal(t, why.Kind, fault.FromTemporal(removal).Kind, "a removal is waited for in the same way")
+	return why, next, reported.Reads[0]
 }
 
 func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
 	for before := range 4 {
-		app, remembered := waitAfter(t, before, errNoAnswer)
-		require.Equal(t, fault.Pending, fault.FromTemporal(app).Kind, "after %d", before)
-		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category(), "no error metrics, no warnings")
-		require.GreaterOrEqual(t, app.NextRetryDelay(), 2*time.Second)
+		why, next, remembered := waitAfter(t, before, errNoAnswer)
+		require.Equal(t, fault.Pending, why.Kind, "after %d", before)
+		require.GreaterOrEqual(t, next, 2*time.Second)
 		require.Equal(t, before+1, remembered, "for the next attempt, in the server and not in the history")
 	}
-	app, _ := waitAfter(t, 4, errNoAnswer)
-	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.FromTemporal(app))
+	why, _, _ := waitAfter(t, 4, errNoAnswer)
+	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, why)
 
-	app, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
-	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is reported at once")
+	why, _, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
+	require.Equal(t, fault.Rejected, why.Kind, "what cannot succeed without a change is reported at once")
 }
 
 func TestTheReadsOfAWaitBecomeFewer(t *testing.T) {

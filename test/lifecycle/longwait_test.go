@@ -18,17 +18,20 @@ func TestALongWaitNotifiesTheKymaOnce(t *testing.T) {
 	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	seen := s.wait(readiness.Observed{})
-	waiting := func(elapsed time.Duration, shown bool) (install.WaitResult, error) {
+	waiting := func(elapsed time.Duration, shown bool) (install.ModuleNews, error) {
 		t.Helper()
-		s.activities.Steps.Options.Clock = func() time.Time { return time.Now().Add(elapsed) }
 		env := activityEnvironment()
-		env.RegisterActivity(s.activities.Install.WaitManifest)
-		value, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen, Shown: shown})
-		var result install.WaitResult
-		if err == nil {
-			require.NoError(t, value.Get(&result))
+		env.RegisterActivity(s.activities.Install.FollowModules)
+		value, err := env.ExecuteActivity(s.activities.Install.FollowModules, install.FollowInput{Modules: []install.Followed{
+			{Ref: s.ref(), Reported: seen, Since: time.Now().Add(-elapsed), Shown: shown},
+		}})
+		var news []install.ModuleNews
+		if err != nil {
+			return install.ModuleNews{}, err
 		}
-		return result, err
+		require.NoError(t, value.Get(&news))
+		require.Len(t, news, 1)
+		return news[0], nil
 	}
 	_, err := waiting(0, false)
 	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "it may be over in a moment")

@@ -145,7 +145,7 @@ func TestInstallMakesAModuleReadyAndReportsIt(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, s.condition(shared.ConditionInstallation))
 
 	s.requests.take()
-	again, err := s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
+	again, err := s.look(seen)
 	if err != nil {
 		require.Equal(t, fault.Pending, fault.Of(err).Kind)
 	}

@@ -74,8 +74,11 @@ func quiet(st *state) map[string]any {
 			st.reconcile(in.Ref.UID)
 			return install.ApplyResult{Outcome: manifests.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
 		},
-		"WaitManifest": func(context.Context, install.WaitInput) (install.WaitResult, error) {
-			return install.WaitResult{Observed: readiness.Observed{State: shared.StateReady}}, nil
+		"FollowModules": func(_ context.Context, in install.FollowInput) (news []install.ModuleNews, err error) {
+			for _, each := range in.Modules {
+				news = append(news, install.ModuleNews{Ref: each.Ref, WaitResult: install.WaitResult{Observed: readiness.Observed{State: shared.StateReady}}})
+			}
+			return news, nil
 		},
 		"ReportManifest": func(context.Context, manifests.ReportInput) (manifests.ReportResult, error) {
 			return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil

@@ -194,7 +194,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 
 	// A Manifest: installed with a default custom resource, removed, purged.
 	w = quietWorld()
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
 		}
@@ -244,7 +244,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
 		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "AdmitPurge": {controlPlane},
 		"ReportManifest": {controlPlane},
-		"ApplyManifest":  {remote}, "WaitManifest": {follow}, "ReconcileInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
+		"ApplyManifest":  {remote}, "FollowModules": {follow}, "ReconcileInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
 		"RemoveManifest": {remote}, "WaitRemoval": {follow}, "PurgeManifest": {remote},
 	}
 	got := map[string][]string{}
@@ -279,7 +279,7 @@ func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
 
 func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) {
 	steps := activitiesOf(everyStep(t, true))
-	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
+	for _, name := range []string{"FollowModules", "WaitRemoval"} {
 		require.Contains(t, steps, name)
 		delete(steps, name)
 	}
@@ -310,7 +310,7 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 // A wait writes no history while it is retried, and a kick does not wait for it.
 func TestAWaitIsBoundedAndRetriedUntilItsDeadline(t *testing.T) {
 	steps := activitiesOf(everyStep(t, true))
-	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
+	for _, name := range []string{"FollowModules", "WaitRemoval"} {
 		require.NotEmpty(t, steps[name])
 		for _, o := range steps[name] {
 			require.LessOrEqual(t, o.StartToCloseTimeout, 30*time.Second, "%s: so late is a dead worker noticed", name)

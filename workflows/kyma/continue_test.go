@@ -115,7 +115,7 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 
 func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	w.resolve = func(n int) (resolve.Result, error) {
@@ -203,7 +203,7 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n < 10 {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 10 * time.Second}
 		}

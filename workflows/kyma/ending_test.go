@@ -86,7 +86,7 @@ func TestAnUpdateGetsExactlyOneReconcileFromARunThatIsAskedToContinueAsNew(t *te
 
 func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	env := environment(t, w)

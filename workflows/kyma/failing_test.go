@@ -75,7 +75,7 @@ func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 
 func TestAModuleThatCanBeAppliedButNotReadIsNotAppliedForEver(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
+	w.wait = func(int, install.Followed) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
 	env := environment(t, w)
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
@@ -99,7 +99,7 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 
 func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
 	}
 	w.defaults = func(int) (readiness.Observed, error) {

@@ -42,7 +42,7 @@ type world struct {
 	apply   func(ctx context.Context, n int) (install.ApplyResult, error)
 	// applying, where set, is asked instead of apply.
 	applying func(ref kick.Ref) (install.ApplyResult, error)
-	wait     func(n int, in install.WaitInput) (readiness.Observed, error)
+	wait     func(n int, in install.Followed) (readiness.Observed, error)
 	defaults func(n int) (readiness.Observed, error)
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
 	remove   func(n int) (uninstall.RemoveResult, error)
@@ -122,7 +122,7 @@ func quietWorld() *world {
 				Observed: readiness.Observed{State: shared.StateProcessing},
 			}, nil
 		},
-		wait: func(int, install.WaitInput) (readiness.Observed, error) {
+		wait: func(int, install.Followed) (readiness.Observed, error) {
 			return readiness.Observed{State: shared.StateReady}, nil
 		},
 		defaults: func(int) (readiness.Observed, error) {
@@ -166,6 +166,12 @@ func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.Rep
 	return res, fault.ToTemporal(err)
 }
 
+// ReportManifest implements background.ManifestReporter.
+func (w *world) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
+	res, err := w.write(w.called("write "+string(in.Observed.State)), in)
+	return res, fault.ToTemporal(err)
+}
+
 // InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
 func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	all := make([]install.Installed, 0, len(in.Manifests))
@@ -190,7 +196,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
 	register("InstallModules", w.InstallModules)
-	joined := background.New(w, w, w, w)
+	joined := background.New(w, w, w, w, w)
 	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		turn := w.count("turn") + 1
 		w.set("turn", turn) // no step of its own
@@ -204,6 +210,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		return res, err
 	})
 	register("ReportKyma", w.ReportKyma)
+	register("ReportModules", joined.ReportModules)
 	register("DeleteManifests", func(context.Context, resolve.Input) (resolve.DeleteResult, error) {
 		res, err := w.delete(w.called("delete"))
 		return res, fault.ToTemporal(err)
@@ -237,18 +244,28 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.apply(ctx, n)
 		return res, fault.ToTemporal(err)
 	})
-	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.WaitResult, error) {
-		res, err := w.wait(w.called("wait"), in)
-		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
+	register("FollowModules", func(_ context.Context, in install.FollowInput) ([]install.ModuleNews, error) {
+		var news []install.ModuleNews
+		var waiting error
+		for n := w.called("wait"); len(in.Modules) > 0; in.Modules = in.Modules[1:] {
+			each := in.Modules[0]
+			res, err := w.wait(n, each)
+			if fault.Of(err).Kind == fault.Pending {
+				waiting = err
+				continue
+			}
+			news = append(news, install.ModuleNews{Ref: each.Ref, WaitResult: install.WaitResult{Observed: res}, Fault: fault.Of(err)})
+		}
+		if len(news) == 0 {
+			return nil, fault.ToTemporal(waiting)
+		}
+		return news, nil
 	})
 	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.WaitResult, error) {
 		res, err := w.defaults(w.called("default CR"))
 		return install.WaitResult{Observed: res}, fault.ToTemporal(err)
 	})
-	register("ReportManifest", func(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
-		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
-		return res, fault.ToTemporal(err)
-	})
+	register("ReportManifest", w.ReportManifest)
 	register("RemoveManifest", func(ctx context.Context, _ uninstall.RemoveInput) (uninstall.RemoveResult, error) {
 		if w.removing != nil {
 			res, err := w.removing(ctx, w.called("remove"))

@@ -50,6 +50,8 @@ type Carry struct {
 	SecretMissingSince time.Time `json:"secretMissingSince,omitzero"`
 	// Last is the last report, for the details shown to people.
 	Last status.ReportResult `json:"last,omitzero"`
+	// ProcessingSince is since when the status says Processing.
+	ProcessingSince time.Time `json:"processingSince,omitzero"`
 	// Sync and SyncFault are the outcome of the last synchronization.
 	Sync      syncing.Result `json:"sync,omitzero"`
 	SyncFault fault.Fault    `json:"syncFault,omitzero"`
@@ -93,6 +95,12 @@ type run struct {
 	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
 	modules []*moduleRun
 	failure error
+	// watches are the activities that read modules, and gather is how long the newest waits for news of others.
+	watches []*watch
+	gather  time.Duration
+	// reports are those of modules that the next report of the Kyma writes too. With resting, the run sleeps and may take them.
+	reports []*moduleReport
+	resting bool
 	// named are modules that the next resolution has worked on also if they have settled.
 	named []string
 	// seen are the versions named by the kicks that the present reconcile answers.
@@ -129,12 +137,17 @@ func (r *run) run(ctx workflow.Context) error {
 		return err
 	}
 	workflow.GoNamed(ctx, "modules", r.work)
+	workflow.GoNamed(ctx, "watches", r.watchModules)
 	for {
 		r.Drain()
 		if r.failure != nil {
 			return r.failure
 		}
-		switch step := r.next(ctx); step {
+		step := r.next(ctx)
+		if step != stepReport {
+			r.declineReports()
+		}
+		switch step {
 		case stepContinue:
 			if err := r.stopModules(ctx); err != nil {
 				return err
@@ -160,7 +173,10 @@ func (r *run) run(ctx workflow.Context) error {
 				return err
 			}
 		case stepSleep:
-			if err := r.Rest(ctx, r.sleepsFor(), r.mustWake(ctx)); err != nil {
+			r.resting = true
+			err := r.Rest(ctx, r.sleepsFor(), r.mustWake(ctx))
+			r.resting = false
+			if err != nil {
 				return err
 			}
 		}
@@ -178,7 +194,9 @@ func (r *run) isQuiet() bool {
 // mustWake returns the condition that ends the run's sleep, besides kicks and its own time.
 func (r *run) mustWake(ctx workflow.Context) func() bool {
 	busy := !r.isIdle()
-	return func() bool { return r.failure != nil || r.renew && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone() }
+	return func() bool {
+		return r.failure != nil || len(r.reports) > 0 || r.renew && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone()
+	}
 }
 
 // input is what the next run starts with.

@@ -32,6 +32,8 @@ type ModuleCarry struct {
 	PurgeRounds int `json:"purgeRounds,omitempty"`
 	// Reported is what the Manifest's status says of the module. Its texts are shortened: the status has the whole text.
 	Reported readiness.Observed `json:"reported,omitzero"`
+	// ReportedAt is when that was written.
+	ReportedAt time.Time `json:"reportedAt,omitzero"`
 	// Shown is true once the Kyma's status shows for what the module waits.
 	Shown bool `json:"shown,omitempty"`
 	// InputsDigest belongs to the last reconcile.
@@ -48,6 +50,11 @@ type moduleRun struct {
 	kyma  *run
 	// installed is what a reconcile of the Kyma did for the Manifest; nil if nothing.
 	installed *install.ApplyResult
+	// followed is true while the module waits for news, watch is the activity that reads it for that, and news is what it answered.
+	// With watchedBefore, an earlier activity read it in the same wait.
+	followed, watchedBefore bool
+	watch                   *watch
+	news                    *install.ModuleNews
 	// running is true while the module's coroutine runs, and cancel cancels its steps.
 	running bool
 	cancel  func()
@@ -83,8 +90,8 @@ const maxCarriedText = 200
 // carried is what the next run continues with.
 func (m *moduleRun) carried() ModuleCarry {
 	carry := m.state
-	carry.Carry = m.Carried()
-	for _, text := range []*string{&carry.Reported.Message, &carry.Reported.Hint, &carry.Fault.Message, &carry.Fault.Hint} {
+	carry.Carry, carry.Reported = m.Carried(), carry.Reported.Compared()
+	for _, text := range []*string{&carry.Fault.Message, &carry.Fault.Hint} {
 		*text = fault.Shorten(*text, maxCarriedText)
 	}
 	return carry
@@ -180,16 +187,19 @@ func (m *moduleRun) showDoing(ctx workflow.Context, doing, waitingFor string) {
 	m.kyma.Show(ctx)
 }
 
+// name is the module's name, or that of its Manifest as long as the module's is not known.
+func (m *moduleRun) name() string { return cmp.Or(m.state.Module, m.Ref.Name) }
+
 // row is the module in the view of its Kyma.
 func (m *moduleRun) row() view.Row {
 	return view.Row{
-		Name: cmp.Or(m.state.Module, m.Ref.Name), Version: m.state.Version, State: string(m.state.Reported.State),
+		Name: m.name(), Version: m.state.Version, State: string(m.state.Reported.State),
 		Message: m.state.Reported.Message, Doing: m.doing, WaitingFor: m.waitingFor, Since: m.doingSince, Attempt: m.Attempt,
 	}
 }
 
 // reported notes what the Manifest's status says now.
-func (m *moduleRun) reported(o readiness.Observed) {
-	m.state.Reported = o
+func (m *moduleRun) reported(ctx workflow.Context, o readiness.Observed) {
+	m.state.Reported, m.state.ReportedAt = o, workflow.Now(ctx)
 	m.kyma.viewReport()
 }

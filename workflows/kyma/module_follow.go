@@ -13,20 +13,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// follow watches the module until what is seen differs from what was last reported, and reports it. Kicks
-// that are due interrupt it.
+// follow waits until what is seen of the module differs from what was last reported, and reports it. Kicks that are due interrupt
+// it.
 func (m *moduleRun) follow(ctx workflow.Context) error {
 	m.waits(ctx, "the module to become ready")
-	var res install.WaitResult
-	interrupted, err := m.await(ctx, "wait for the module", &res, func(ctx workflow.Context) workflow.Future {
-		return workflow.ExecuteActivity(ctx, m.install.WaitManifest, install.WaitInput{Ref: m.Ref, Reported: m.state.Reported, Shown: m.state.Shown})
-	})
-	if interrupted {
+	res, err := m.awaitNews(ctx)
+	if err != nil || res == nil {
 		return err
 	}
 	started := workflow.Now(ctx)
-	if err != nil {
-		return m.failed(ctx, started, fault.FromTemporal(err))
+	if !res.Fault.IsZero() {
+		return m.failed(ctx, started, res.Fault)
 	}
 	if res.Kick != nil {
 		// The wait has become long.
@@ -90,7 +87,7 @@ func (m *moduleRun) ensureDefaultCR(ctx workflow.Context, started time.Time, see
 	}
 	m.Attempt = 0
 	m.kyma.tell(now.Kick)
-	m.reported(now.Observed)
+	m.reported(ctx, now.Observed)
 	return nil
 }
 

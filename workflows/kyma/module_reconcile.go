@@ -75,7 +75,7 @@ func (m *moduleRun) applied(ctx workflow.Context, started time.Time, res install
 	default:
 		// ApplyManifest wrote this into the status itself, together with the inventory.
 		m.state.Phase, m.state.Shown = phaseFollow, false
-		m.reported(res.Observed)
+		m.reported(ctx, res.Observed)
 		if res.Judged {
 			// It has checked the module in the same reconcile, so there is nothing to wait for.
 			m.state.Phase, m.Attempt = phaseEnded, 0
@@ -111,17 +111,12 @@ func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f f
 
 // report writes a state into the Manifest's status, and tells the Kyma. It returns the fault of writing.
 func (m *moduleRun) report(ctx workflow.Context, o readiness.Observed, settled bool) (fault.Fault, error) {
-	var res manifests.ReportResult
-	err := m.Do(ctx, kick.ControlPlaneQueue, "report "+string(o.State), &res, m.steps.ReportManifest,
-		manifests.ReportInput{Ref: m.Ref, Observed: o, InputsDigest: m.state.InputsDigest, Settled: settled})
-	if temporal.IsCanceledError(err) {
-		return fault.Fault{}, err
+	in := manifests.ReportInput{Ref: m.Ref, Observed: o, InputsDigest: m.state.InputsDigest, Settled: settled}
+	res, f, err := m.write(ctx, in)
+	if err != nil || !f.IsZero() {
+		return f, err
 	}
-	if err != nil {
-		return fault.FromTemporal(err), nil
-	}
-	m.kyma.tell(res.Kick)
-	m.reported(o)
+	m.reported(ctx, o)
 	switch {
 	case res.Outcome == manifests.OutcomeGone:
 		m.state.Phase = phaseEnded
@@ -129,4 +124,23 @@ func (m *moduleRun) report(ctx workflow.Context, o readiness.Observed, settled b
 		m.state.Phase, m.state.Deleting = phaseRemove, true
 	}
 	return fault.Fault{}, nil
+}
+
+// write writes a state into the Manifest's status: together with that of the Kyma if it shows the state at once and has nothing else
+// to do, or else by itself, with a kick for the Kyma.
+func (m *moduleRun) write(ctx workflow.Context, in manifests.ReportInput) (manifests.ReportResult, fault.Fault, error) {
+	if in.Settled && m.kyma.resting {
+		if report, err := m.kyma.takeReport(ctx, in); err != nil || !report.declined {
+			return report.wrote, report.fault, err
+		}
+	}
+	var res manifests.ReportResult
+	err := m.Do(ctx, kick.ControlPlaneQueue, "report "+string(in.Observed.State), &res, m.steps.ReportManifest, in)
+	if temporal.IsCanceledError(err) {
+		return res, fault.Fault{}, err
+	}
+	if err == nil {
+		m.kyma.tell(res.Kick)
+	}
+	return res, fault.FromTemporal(err), nil
 }

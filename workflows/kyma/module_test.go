@@ -20,7 +20,7 @@ import (
 
 func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(n int, in install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, in install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			require.EqualValues(t, "Processing", in.Reported.State)
 			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
@@ -57,7 +57,7 @@ func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 
 func TestWaitingForAModuleIsBenign(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n < 100 {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: 10 * time.Second}
 		}
@@ -74,7 +74,7 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 	w := quietWorld()
 	started := time.Time{}
 	env := environment(t, w)
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		if started.IsZero() {
 			started = env.Now()
 		}
@@ -93,7 +93,7 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
 	w := quietWorld()
 	changed := false
 	env := environment(t, w)
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		if !changed {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 		}
@@ -130,7 +130,7 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 		reconciles = append(reconciles, env.Now())
 		return quietWorld().apply(context.Background(), 1)
 	}
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n <= 6 {
 			return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesMissing, Message: "gone"}, nil
 		}
@@ -304,7 +304,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 			}
 		},
 		"while waiting for the module": func(w *world, kicked func()) {
-			w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+			w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 				if n == 3 {
 					kicked()
 				}
@@ -312,7 +312,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 			}
 		},
 		"while the default custom resource is made": func(w *world, kicked func()) {
-			w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+			w.wait = func(int, install.Followed) (readiness.Observed, error) {
 				return readiness.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
 			}
 			w.defaults = func(int) (readiness.Observed, error) {
@@ -363,7 +363,7 @@ func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
 		return uninstall.RemoveResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			kickModule(env, kick.Kick{Deleting: true, Urgent: true})
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Second}
@@ -401,7 +401,7 @@ func TestAModuleThatSettlesWhileTheRunEndsIsNotCarried(t *testing.T) {
 
 func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	env := environment(t, w)

@@ -111,7 +111,7 @@ func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 				}
 				return result, nil
 			}
-			w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+			w.wait = func(int, install.Followed) (readiness.Observed, error) {
 				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 			}
 			sample := status.Module{Name: "sample", Version: "1.0.0", State: shared.StateReady}

@@ -27,6 +27,8 @@ type situation struct {
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
 	Pending, Due, OnlyManifests bool
 	NeedsReconcile              bool
+	// Reports is true when modules wait for their reports.
+	Reports bool
 	// Working is true while a module has work.
 	Working                bool
 	MustContinue, NewBuild bool
@@ -43,6 +45,7 @@ func (r *run) next(ctx workflow.Context) step {
 		Working:        !r.isIdle(),
 		Due:            isDue,
 		OnlyManifests:  r.Box.Pending.Count > 0 && r.Box.Pending.OnlyManifests && !r.retryDue(now) && !r.LaterDue(now),
+		Reports:        len(r.reports) > 0 && (r.Box.Pending.Count == 0 || r.Box.Pending.OnlyManifests), // a report takes these kicks
 		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
 		MustContinue:   r.MustContinue(ctx, r.isQuiet() && !r.Local.Ran(now)),
 		NewBuild:       (isDue || r.renew) && r.NewBuild(ctx),
@@ -61,6 +64,8 @@ func decide(s situation) step {
 		return stepReconcile
 	case s.Gone && s.OnlyManifests:
 		return stepForget // There is no status to write any more.
+	case s.Reports && !s.Gone && !s.Deleting && (!s.Due || s.OnlyManifests && !s.NeedsReconcile):
+		return stepReport
 	case !s.Due:
 		return stepSleep
 	case s.Gone:

@@ -1,7 +1,9 @@
 package kyma
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -10,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -17,11 +20,39 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
+// moduleReport is the state of a module that is to be written together with that of the Kyma.
+type moduleReport struct {
+	in manifests.ReportInput
+	// done is true once it was written, or that failed. With declined, the module has to write it by itself.
+	done, declined bool
+	wrote          manifests.ReportResult
+	fault          fault.Fault
+}
+
+// takeReport has a module's state written with the next report of the Kyma, and waits for that.
+func (r *run) takeReport(ctx workflow.Context, in manifests.ReportInput) (*moduleReport, error) {
+	report := &moduleReport{in: in}
+	r.reports = append(r.reports, report)
+	return report, workflow.Await(ctx, func() bool { return report.done })
+}
+
+// declineReports leaves it to the modules to write their states: the next step of the Kyma may take long.
+func (r *run) declineReports() {
+	for _, report := range r.reports {
+		report.done, report.declined = true, true
+	}
+	r.reports = nil
+}
+
 // report aggregates the status alone: what changed is the state of a Manifest.
 func (r *run) report(ctx workflow.Context) error {
 	pending, started := r.BeginPart(ctx)
 	r.note(pending.Seen)
-	r.Doing(ctx, "aggregating the status: "+pending.Reason)
+	reason := pending.Reason
+	if len(r.reports) > 0 {
+		reason, r.Urgent = "Manifest is "+string(r.reports[0].in.Observed.State), true // which makes no kick wait longer
+	}
+	r.Doing(ctx, "aggregating the status: "+reason)
 	if err := r.aggregate(ctx, r.state.OwedDigest, pending.Gone); err != nil {
 		return err
 	}
@@ -72,15 +103,32 @@ func (r *run) writeReport(ctx workflow.Context, in status.ReportInput) error {
 	if in.Push {
 		queue, summary = kick.RemoteQueue, "aggregate the status, also in the remote cluster"
 	}
-	var res status.ReportResult
-	err := r.Do(ctx, queue, summary, &res, r.status.ReportKyma, in)
+	var res background.ReportModulesResult
+	var err error
+	reports := r.reports
+	if r.reports = nil; len(reports) == 0 {
+		err = r.Do(ctx, queue, summary, &res.Kyma, r.status.ReportKyma, in)
+	} else {
+		both := background.ReportModulesInput{Kyma: in}
+		for _, report := range reports {
+			both.Modules = append(both.Modules, report.in)
+		}
+		err = r.Do(ctx, queue, fmt.Sprintf("report %d modules, and %s", len(reports), summary), &res, r.inBackground.ReportModules, both)
+	}
+	for i, report := range reports {
+		if report.done = true; err != nil {
+			report.fault = fault.FromTemporal(err)
+			continue
+		}
+		report.wrote, report.fault = res.Modules[i].ReportResult, res.Modules[i].Fault
+	}
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if r.state.ReportFault = fault.FromTemporal(err); !r.state.ReportFault.IsZero() {
 		return nil
 	}
-	return r.written(ctx, res, in.Push)
+	return r.written(ctx, res.Kyma, in.Push)
 }
 
 // written notes what the status says now, and with push its remote copy too.
@@ -101,8 +149,20 @@ func (r *run) hasRemote() bool {
 	return r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
 }
 
+// publishAfter is how long a Kyma is Processing before searches find it so. Most are for a few seconds, and each change of search
+// attributes is a write of Temporal's visibility.
+const publishAfter = 20 * time.Second
+
 // publishReport upserts what the last report says for searches.
 func (r *run) publishReport(ctx workflow.Context) error {
+	if r.state.Last.State != shared.StateProcessing {
+		r.state.ProcessingSince = time.Time{}
+	} else if now := workflow.Now(ctx); r.state.ProcessingSince.IsZero() {
+		r.state.ProcessingSince = now
+		return nil
+	} else if now.Sub(r.state.ProcessingSince) < publishAfter {
+		return nil
+	}
 	var failing []string
 	for _, m := range r.state.Last.Modules {
 		if m.State == shared.StateError {

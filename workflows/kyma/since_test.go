@@ -25,7 +25,7 @@ func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
 		}
 		return install.ApplyResult{Outcome: manifests.OutcomeApplied, Observed: readiness.Observed{State: shared.StateProcessing}}, nil
 	}
-	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: time.Hour}
 		}

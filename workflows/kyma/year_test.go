@@ -204,14 +204,14 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 		state shared.State
 		// module is installed with each upgrade, and ready is how it is found then.
 		module bool
-		ready  func(install.WaitInput) (readiness.Observed, error)
+		ready  func(install.Followed) (readiness.Observed, error)
 		// result is added to what a reconcile finds.
 		result func(now time.Time, res *resolve.Result)
 	}{
 		"each of them becomes Ready":          {state: shared.StateReady},
 		"each is installed and Ready at once": {state: shared.StateReady, module: true},
 		// A module that never becomes ready is followed all year: each hour the wait for it starts again.
-		"the module never becomes Ready": {state: shared.StateError, module: true, ready: func(install.WaitInput) (readiness.Observed, error) {
+		"the module never becomes Ready": {state: shared.StateError, module: true, ready: func(install.Followed) (readiness.Observed, error) {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 45 * time.Minute}
 		}},
 		"each waits for a window once in a week": {state: shared.StateReady, result: func(now time.Time, res *resolve.Result) {
@@ -239,7 +239,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 				return res, err
 			}
 			if is.ready != nil {
-				w.wait = func(_ int, in install.WaitInput) (readiness.Observed, error) { return is.ready(in) }
+				w.wait = func(_ int, in install.Followed) (readiness.Observed, error) { return is.ready(in) }
 			}
 			l := live(t, w, append(u.daily(), ended(w)))
 			l.bounded(t)

@@ -1,0 +1,57 @@
+package background
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+)
+
+// ManifestReporter is the step that writes the status of one Manifest; *manifests.Steps is one.
+type ManifestReporter interface {
+	ReportManifest(ctx context.Context, in manifests.ReportInput) (manifests.ReportResult, error)
+}
+
+// ReportModulesInput says what was observed of modules, and what is to be written into the status of their Kyma.
+type ReportModulesInput struct {
+	Modules []manifests.ReportInput `json:"modules"`
+	Kyma    status.ReportInput      `json:"kyma"`
+}
+
+// ReportModulesResult is what was written.
+type ReportModulesResult struct {
+	// Modules are in the order of the input.
+	Modules []ModuleReported    `json:"modules"`
+	Kyma    status.ReportResult `json:"kyma"`
+}
+
+// ModuleReported is what was written for one module, or why that failed.
+type ModuleReported struct {
+	manifests.ReportResult
+	Fault fault.Fault `json:"fault,omitzero"`
+}
+
+// ReportModules writes what was observed of modules into the statuses of their Manifests, and then the status of the Kyma that shows
+// it. Its error is that of the Kyma's status.
+func (a *Activities) ReportModules(ctx context.Context, in ReportModulesInput) (ReportModulesResult, error) {
+	var result ReportModulesResult
+	for _, module := range in.Modules {
+		wrote, err := a.manifests.ReportManifest(ctx, module)
+		result.Modules = append(result.Modules, ModuleReported{ReportResult: wrote, Fault: fault.Of(err)})
+		if k := wrote.Kick; k != nil {
+			in.Kyma.Seen = append(in.Kyma.Seen, seen(*k))
+		}
+		in.Kyma.ManifestGone = in.Kyma.ManifestGone || wrote.Outcome == manifests.OutcomeGone
+	}
+	var err error
+	result.Kyma, err = a.reporter.ReportKyma(ctx, in.Kyma)
+	return result, err
+}
+
+// seen is the version of the object that a kick is about.
+func seen(k kick.Kick) desired.Seen {
+	return desired.Seen{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion}
+}

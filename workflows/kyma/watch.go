@@ -1,0 +1,126 @@
+package kyma
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+)
+
+const (
+	// maxWatches bounds how many activities of one Kyma read modules at the same time.
+	maxWatches = 4
+	// minGather is how long the first watch goes on after news of one module, for those of others, and maxGather how long any does:
+	// it doubles with each that ends before all modules have settled.
+	minGather = 2 * time.Second
+	maxGather = 16 * time.Second
+)
+
+// watch is one activity that reads modules until there is news of them. It only reads, so nobody waits for its end.
+type watch struct {
+	modules []*moduleRun
+	cancel  func()
+}
+
+// watchModules is the coroutine that has modules read which wait for news: all that begin to wait in the same task are read by one
+// activity.
+func (r *run) watchModules(ctx workflow.Context) {
+	for !r.stopping {
+		if err := workflow.Await(ctx, func() bool { return r.stopping || slices.ContainsFunc(r.modules, (*moduleRun).isUnwatched) }); err != nil {
+			return
+		}
+		if r.stopping {
+			return
+		}
+		if len(r.watches) == maxWatches {
+			r.endWatch(r.watches[maxWatches-1])
+		}
+		r.startWatch(ctx)
+	}
+}
+
+// isUnwatched reports whether the module waits for news, and nobody reads it.
+func (m *moduleRun) isUnwatched() bool { return m.followed && m.watch == nil }
+
+// startWatch has all modules read that nobody reads.
+func (r *run) startWatch(ctx workflow.Context) {
+	if slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.isUnwatched() && m.watchedBefore }) {
+		r.gather = min(2*r.gather, maxGather)
+	} else {
+		r.gather = minGather
+	}
+	w := &watch{}
+	in := install.FollowInput{Gather: r.gather}
+	for _, m := range r.modules {
+		if m.isUnwatched() {
+			m.watch, m.watchedBefore = w, true
+			w.modules = append(w.modules, m)
+			in.Modules = append(in.Modules, install.Followed{
+				Ref: m.Ref, Reported: m.state.Reported.Compared(), Since: m.state.ReportedAt, Shown: m.state.Shown,
+			})
+		}
+	}
+	r.watches = append(r.watches, w)
+	summary := "wait for " + w.modules[0].name()
+	if more := len(w.modules) - 1; more > 0 {
+		summary += fmt.Sprintf(" and %d more", more)
+	}
+	ctx, w.cancel = workflow.WithCancel(attempts.Waiting(ctx, fault.Shorten(summary, attempts.MaxSummary)))
+	future := workflow.ExecuteActivity(ctx, r.installs.FollowModules, in)
+	workflow.GoNamed(ctx, "watch", func(ctx workflow.Context) {
+		var news []install.ModuleNews
+		err := future.Get(ctx, &news)
+		if !slices.Contains(r.watches, w) {
+			return // Nobody waits for its answer any more.
+		}
+		r.endWatch(w)
+		if temporal.IsCanceledError(err) || attempts.DeadlinePassed(err) {
+			return
+		}
+		for _, m := range w.modules {
+			if at := slices.IndexFunc(news, func(n install.ModuleNews) bool { return n.Ref == m.Ref }); m.followed && at >= 0 {
+				m.news = &news[at]
+			} else if m.followed && err != nil {
+				m.news = &install.ModuleNews{Ref: m.Ref, Fault: fault.FromTemporal(err)}
+			}
+		}
+	})
+}
+
+// endWatch ends a watch. Modules of it that still wait are read by the next.
+func (r *run) endWatch(w *watch) {
+	for _, m := range w.modules {
+		if m.watch == w {
+			m.watch = nil
+		}
+	}
+	r.watches = slices.DeleteFunc(r.watches, func(other *watch) bool { return other == w })
+	w.cancel()
+}
+
+// awaitNews waits for news of the module, or until a kick is due: then it returns nil.
+func (m *moduleRun) awaitNews(ctx workflow.Context) (*install.ModuleNews, error) {
+	m.followed, m.watchedBefore, m.news = true, false, nil
+	for m.news == nil && !m.kyma.stopping && !m.IsDue(ctx) {
+		if err := m.Sleep(ctx, m.waitingFor, func() bool { return m.news != nil || m.kyma.stopping }); err != nil {
+			return nil, err
+		}
+		m.Drain()
+	}
+	m.followed = false
+	news := m.news
+	m.news = nil
+	if w := m.watch; w != nil {
+		// Another module may be waiting for news of the same watch.
+		if m.watch = nil; !slices.ContainsFunc(w.modules, func(other *moduleRun) bool { return other.watch == w }) {
+			m.kyma.endWatch(w)
+		}
+	}
+	return news, nil
+}

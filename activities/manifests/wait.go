@@ -18,8 +18,8 @@ import (
 const (
 	// quick is for how long a wait reads every second, and for how long a new message for the same state is not reported.
 	quick = 20 * time.Second
-	// long is after how long the Kyma's status shows for what a module waits.
-	long = 30 * time.Second
+	// patience is for how long it is not reported which objects a module waits for: most modules are ready by then.
+	patience = 30 * time.Second
 	// quickPause and slowPause are the shortest and the longest pause between two reads.
 	quickPause = time.Second
 	slowPause  = 30 * time.Second
@@ -68,7 +68,7 @@ type WaitDetails struct {
 // IsNews tells whether what was observed is to be reported. In the first seconds of a state, which of many objects it
 // waits for is not.
 func (w Wait) IsNews(seen, reported readiness.Observed) bool {
-	if reported.Reason == readiness.ReasonInstalling && seen.Reason == readiness.ReasonResourcesPending && w.Elapsed < quick {
+	if reported.Reason == readiness.ReasonInstalling && seen.Reason == readiness.ReasonResourcesPending && w.Elapsed < patience {
 		// Most modules are ready by then: this saves one write of the status for each installation.
 		return false
 	}
@@ -96,7 +96,7 @@ func explained(o readiness.Observed) (string, bool) {
 }
 
 // IsLong reports whether the wait lasts so long that the Kyma's status should show it.
-func (w Wait) IsLong() bool { return w.Elapsed >= long }
+func (w Wait) IsLong() bool { return w.Elapsed >= patience }
 
 // Pause grows from a second to half a minute.
 func (w Wait) Pause() time.Duration {

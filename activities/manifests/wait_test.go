@@ -72,7 +72,8 @@ func attempt(t *testing.T, w *Watch, stop chan struct{}) (reads int, err error) 
 func after(reads int, news Found) func() Found {
 	done := 0
 	return func() Found {
-		if done++; done > reads {
+		done++
+		if done > reads {
 			return news
 		}
 		return Nothing

@@ -78,7 +78,8 @@ func (r *run) inTurn(ctx workflow.Context, gone bool) (background.Result, time.T
 	return res, last, err
 }
 
-// reportPatience is how long the report of a reconcile in the background waits for the modules that it changed.
+// reportPatience is how long the report of a reconcile in the background waits for modules that are still to be applied. Those that
+// were applied are followed, which has news of each in time.
 const reportPatience = 10 * time.Second
 
 // mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
@@ -88,13 +89,16 @@ func (r *run) mayReportLater(res resolve.Result) bool {
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 
-// reportLater ends a reconcile without its report. The report is due with the first urgent news of a module, and after
-// reportPatience at the latest.
+// reportLater ends a reconcile without its report. The report is due with the first urgent news of a module, or if one is not ready in
+// time.
 func (r *run) reportLater(ctx workflow.Context, started time.Time, res resolve.Result) error {
 	r.state.OwedDigest = res.InputsDigest
 	r.state.Last.NeedsReconcile, r.state.Last.ReconcileAt = false, time.Time{} // this was that reconcile
 	if err := r.endReconcile(ctx, started, nil); err != nil {
 		return err
+	}
+	if r.applied {
+		return nil
 	}
 	for _, wrote := range res.Wrote {
 		r.Box.Put(kick.Kick{

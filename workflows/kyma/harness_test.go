@@ -64,6 +64,8 @@ type world struct {
 	// since are the times that resolve and apply were told, in their order, and named the modules that resolve was.
 	since []time.Time
 	named [][]string
+	// watches are the activities that read modules.
+	watches []install.FollowInput
 	// abandoned is what the last release said that is left in the remote cluster.
 	abandoned string
 }
@@ -82,6 +84,15 @@ func (w *world) count(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.counts[name]
+}
+
+// noteWatch notes an activity that reads modules, once for all of its attempts.
+func (w *world) noteWatch(ctx context.Context, in install.FollowInput) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if activity.GetInfo(ctx).Attempt == 1 {
+		w.watches = append(w.watches, in)
+	}
 }
 
 func (w *world) set(name string, count int) {
@@ -244,7 +255,8 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.apply(ctx, n)
 		return res, fault.ToTemporal(err)
 	})
-	register("FollowModules", func(_ context.Context, in install.FollowInput) ([]install.ModuleNews, error) {
+	register("FollowModules", func(ctx context.Context, in install.FollowInput) ([]install.ModuleNews, error) {
+		w.noteWatch(ctx, in)
 		var news []install.ModuleNews
 		var waiting error
 		for n := w.called("wait"); len(in.Modules) > 0; in.Modules = in.Modules[1:] {

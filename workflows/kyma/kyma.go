@@ -105,8 +105,9 @@ type run struct {
 	named []string
 	// seen are the versions named by the kicks that the present reconcile answers.
 	seen []mailbox.SeenVersion
-	// deleted is true when the present reconcile deleted Manifests, settled if all modules that it changed are ready.
-	deleted, settled bool
+	// deleted is true if the present reconcile deleted Manifests. Of the modules that it changed, all were applied with applied, and
+	// with settled none has to be waited for.
+	deleted, applied, settled bool
 
 	inBackground *background.Activities
 	resolve      *resolve.Activities

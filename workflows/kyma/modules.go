@@ -39,11 +39,12 @@ func (r *run) install(ctx workflow.Context, res resolve.Result, installed []inst
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.Background {
 		_ = r.Local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
 	}
+	r.applied = len(installed) > 0 && len(installed) == len(res.Begin)
 	r.settled = len(installed) > 0 && background.Settled(res, installed)
 	for _, one := range installed {
 		m := r.module(one.Ref)
 		if one.Later || m.running {
-			r.settled = false
+			r.applied, r.settled = false, false
 			continue
 		}
 		if k := one.Result.Kick; k != nil {

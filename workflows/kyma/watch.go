@@ -46,7 +46,7 @@ func (r *run) watchModules(ctx workflow.Context) {
 }
 
 // isUnwatched reports whether the module waits for news, and nobody reads it.
-func (m *moduleRun) isUnwatched() bool { return m.followed && m.watch == nil }
+func (m *moduleRun) isUnwatched() bool { return m.followed && m.watch == nil && m.news == nil }
 
 // startWatch has all modules read that nobody reads.
 func (r *run) startWatch(ctx workflow.Context) {

@@ -60,7 +60,7 @@ func answers(began, last time.Time) bool {
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
 // cancelled. The time that it returns is when the last kick came meanwhile; zero where none did.
 func (r *run) inTurn(ctx workflow.Context, gone bool) (background.Result, time.Time, error) {
-	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, "reconcile, when it is its turn"))
+	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, r.Why("reconcile, when it is its turn")))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.Ref, Seen: r.versions(), Since: r.Since, ManifestGone: gone, Busy: r.busy()})
 	var last time.Time

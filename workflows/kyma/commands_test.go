@@ -322,15 +322,6 @@ func TestAWaitIsBoundedAndRetriedUntilItsDeadline(t *testing.T) {
 	}
 }
 
-func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
-	for _, o := range activitiesOf(everyStep(t, true))["WalkShard"] {
-		require.GreaterOrEqual(t, o.StartToCloseTimeout, 20*time.Minute)
-		require.Equal(t, 30*time.Second, o.HeartbeatTimeout)
-		require.True(t, o.WaitForCancellation)
-		require.Zero(t, o.RetryPolicy.MaximumAttempts, "a walk that was handed over goes on")
-	}
-}
-
 func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
 	timers := 0
 	for _, c := range everyStep(t, false) {

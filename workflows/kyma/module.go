@@ -127,11 +127,31 @@ func (m *moduleRun) run(ctx workflow.Context) error {
 		if err := m.awaitNewRun(ctx); err != nil || m.kyma.stopping {
 			return err
 		}
+		before, probed := m.Fault.Kind, !m.RetryAt.IsZero()
 		done, err := m.step(ctx, m.next(ctx))
+		if before == fault.Unreachable && err == nil {
+			m.afterProbe(probed)
+		}
 		if done || err != nil {
 			return err
 		}
 	}
+}
+
+// afterProbe tells the parked modules what a step found of a module whose cluster could not be reached before. With probed, the module
+// was the one that tried again for all.
+func (m *moduleRun) afterProbe(probed bool) {
+	switch {
+	case m.Fault.Kind != fault.Unreachable:
+		m.kyma.unpark(true)
+	case probed && m.RetryAt.IsZero():
+		m.kyma.unpark(false)
+	}
+}
+
+// isParked reports whether the module waits for another to find that the cluster answers.
+func (m *moduleRun) isParked() bool {
+	return m.state.Phase == phaseRest && m.Fault.Kind == fault.Unreachable && m.RetryAt.IsZero()
 }
 
 // awaitNewRun has the workflow continue as new, and waits for that, if another build executes the run now: the module acts in
@@ -159,7 +179,8 @@ func (m *moduleRun) step(ctx workflow.Context, step moduleStep) (bool, error) {
 		return false, m.followRemoval(ctx)
 	case moduleSleep:
 		m.waits(ctx, m.sleepsFor())
-		return false, m.Sleep(ctx, m.waitingFor, func() bool { return m.kyma.stopping })
+		parked := m.isParked()
+		return false, m.Sleep(ctx, m.waitingFor, func() bool { return m.kyma.stopping || parked && m.state.Phase == phaseEnded })
 	case moduleEnd:
 	}
 	return true, nil
@@ -169,6 +190,9 @@ func (m *moduleRun) step(ctx workflow.Context, step moduleStep) (bool, error) {
 func (m *moduleRun) sleepsFor() string {
 	if !m.RetryAt.IsZero() {
 		return "the next attempt: " + m.Fault.Reason
+	}
+	if m.isParked() {
+		return "another module to reach the cluster: " + m.Fault.Reason
 	}
 	return "the rate limit before the next reconcile"
 }

@@ -30,7 +30,7 @@ func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	if m.Background {
 		options = attempts.Yielding
 	}
-	applyCtx, cancel := workflow.WithCancel(options(ctx, kick.RemoteQueue, "install or upgrade "+m.Ref.Name))
+	applyCtx, cancel := workflow.WithCancel(options(ctx, kick.RemoteQueue, m.Why("install or upgrade "+m.name())))
 	defer cancel()
 	future := workflow.ExecuteActivity(applyCtx, m.install.ApplyManifest, install.ApplyInput{Ref: m.Ref, Since: m.Since})
 	if err := m.AwaitUnless(ctx, future, cancel, func() bool { return m.Box.Pending.Deleting }); err != nil {
@@ -103,8 +103,12 @@ func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f f
 		m.state.Phase, f = phaseRest, failure
 	}
 	m.End(ctx, started, f)
-	if m.state.Phase == phaseRest && m.RetryAt.IsZero() {
+	switch {
+	case m.state.Phase != phaseRest:
+	case m.RetryAt.IsZero():
 		m.state.Phase = phaseEnded
+	case f.Kind == fault.Unreachable && m.kyma.probe(m) != nil:
+		m.RetryAt = time.Time{} // It is parked.
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (m *moduleRun) remove(ctx workflow.Context) error {
 	_, started := m.Start(ctx)
 	m.does(ctx, "removing the module")
 	m.state.Deleting = true
-	removeCtx, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.RemoteQueue, "remove the module"))
+	removeCtx, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.RemoteQueue, m.Why("remove "+m.name())))
 	defer cancel()
 	future := workflow.ExecuteActivity(removeCtx, m.uninstall.RemoveManifest, uninstall.RemoveInput{Ref: m.Ref, Reported: m.state.Reported})
 	if err := m.AwaitUnless(ctx, future, cancel, func() bool { return m.Box.Pending.Purge }); err != nil {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -169,5 +170,29 @@ func (r *run) carryModules() []ModuleCarry {
 func (r *run) tell(k *kick.Kick) {
 	if k != nil {
 		r.Box.Put(*k)
+	}
+}
+
+// probe returns the module that tries again whether the cluster can be reached, besides one; nil if there is none. That the cluster
+// cannot be reached is a fault of all modules in it: one probes it, and the others are parked.
+func (r *run) probe(besides *moduleRun) *moduleRun {
+	for _, m := range r.modules {
+		if m != besides && m.Fault.Kind == fault.Unreachable && !m.RetryAt.IsZero() {
+			return m
+		}
+	}
+	return nil
+}
+
+// unpark has the parked modules try again if the cluster answers, or else leaves them to the sweep.
+func (r *run) unpark(answers bool) {
+	for _, m := range r.modules {
+		switch {
+		case !m.isParked():
+		case answers:
+			m.Box.Put(kick.Kick{Reason: "the cluster answers", Urgent: true})
+		default:
+			m.state.Phase = phaseEnded
+		}
 	}
 }

@@ -2,6 +2,8 @@ package kyma
 
 import (
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
 // ready is the result of a step after which the module needs no more work.
@@ -136,4 +139,70 @@ func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 			require.Equal(t, c.named, w.named[1])
 		})
 	}
+}
+
+// That a cluster cannot be reached is a fault of the cluster: one module tries again for all.
+func TestOneModuleProbesAnUnreachableClusterForAll(t *testing.T) {
+	refs := []kick.Ref{{Namespace: "kcp-system", Name: "m1", UID: "1"}, {Namespace: "kcp-system", Name: "m2", UID: "2"}, {Namespace: "kcp-system", Name: "m3", UID: "3"}}
+	for name, c := range map[string]struct {
+		// answersAfter is after how many attempts the cluster answers.
+		answersAfter, attempts int
+	}{
+		"that stays away": {answersAfter: 100, attempts: len(refs) + unreachableAttempts},
+		"that comes back": {answersAfter: len(refs) + 2, attempts: len(refs) + 2 + len(refs)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			w.beginning(refs...)
+			w.applying = func(kick.Ref) (install.ApplyResult, error) {
+				if w.count("apply") <= c.answersAfter {
+					return install.ApplyResult{}, fault.ToTemporal(unreachable)
+				}
+				return ready(), nil
+			}
+			env.RegisterDelayedCallback(func() {
+				waiting := 0
+				for _, m := range workflowtest.ViewOf(t, env).Modules {
+					if strings.HasPrefix(m.WaitingFor, "another module to reach the cluster") {
+						waiting++
+					}
+				}
+				require.Equal(t, len(refs)-1, waiting, "the others are parked")
+			}, 3*time.Second)
+			endKyma(env, w, time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, c.attempts, w.count("apply"))
+		})
+	}
+}
+
+func TestAReconcileThatReachesTheClusterFreesTheParkedModules(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
+	w.resolve = func(n int) (resolve.Result, error) {
+		res, err := resolved()
+		if n == 1 {
+			res.Begin = []kick.Ref{manifestRef, other}
+		}
+		return res, err
+	}
+	var mu sync.Mutex
+	applied := map[kick.Ref]int{}
+	w.applying = func(ref kick.Ref) (install.ApplyResult, error) {
+		mu.Lock()
+		applied[ref]++
+		mu.Unlock()
+		if w.count("sync") == 1 {
+			return install.ApplyResult{}, fault.ToTemporal(unreachable)
+		}
+		return ready(), nil
+	}
+	kickAt(env, 3*time.Second, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, map[kick.Ref]int{manifestRef: 2, other: 2}, applied)
 }

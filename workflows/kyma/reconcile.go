@@ -79,6 +79,7 @@ func (r *run) synchronized(res syncing.Result, err error) (bool, error) {
 		return false, nil
 	}
 	r.state.Sync = res
+	r.unpark(true)
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
 func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
@@ -52,4 +54,20 @@ func TestNoTryOutlivesItsWorkflowTask(t *testing.T) {
 	require.Less(t, now.Sub(start), split)
 	require.False(t, tries.mayAttempt(now, localTimeout), "still the same task")
 	require.True(t, tries.mayAttempt(now.Add(time.Millisecond), localTimeout), "another task began")
+}
+
+func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
+	env := workflowtest.Environment()
+	walk := func(ctx workflow.Context) error {
+		o := workflow.GetActivityOptions(Walking(ctx, 10*time.Minute))
+		require.GreaterOrEqual(t, o.StartToCloseTimeout, 20*time.Minute)
+		require.Equal(t, 30*time.Second, o.HeartbeatTimeout)
+		require.True(t, o.WaitForCancellation)
+		require.Zero(t, o.RetryPolicy.MaximumAttempts, "a walk that was handed over goes on")
+		require.NotEmpty(t, o.Summary)
+		return nil
+	}
+	env.RegisterWorkflow(walk)
+	env.ExecuteWorkflow(walk)
+	require.NoError(t, env.GetWorkflowError())
 }

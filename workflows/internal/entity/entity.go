@@ -67,6 +67,9 @@ type Entity struct {
 	// Since is when a watcher saw the oldest change that this entity has not acted on with success. It is measured only.
 	Since time.Time
 
+	// reason is why the present reconcile was started, for people.
+	reason string
+
 	// Started and Ended count reconciles, and parts of them.
 	Started, Ended int
 }
@@ -98,6 +101,7 @@ func (e *Entity) Start(ctx workflow.Context) (mailbox.Pending, time.Time) {
 	e.Started++
 	e.Drain()
 	pending := e.Box.Take()
+	e.setReason(pending)
 	e.Urgent, e.Since = pending.Urgent, kick.Earliest(e.Since, pending.Since)
 	e.Background = pending.Count > 0 && !pending.Urgent
 	return pending, workflow.Now(ctx)
@@ -108,8 +112,25 @@ func (e *Entity) BeginPart(ctx workflow.Context) (mailbox.Pending, time.Time) {
 	e.Started++
 	e.Drain()
 	pending := e.Box.TakeDue()
+	e.setReason(pending)
 	e.Urgent, e.Background = pending.Urgent, false
 	return pending, workflow.Now(ctx)
+}
+
+// setReason notes why a reconcile starts.
+func (e *Entity) setReason(pending mailbox.Pending) {
+	e.reason = pending.Reason
+	if e.reason == "" && !e.Fault.IsZero() {
+		e.reason = "again after " + e.Fault.Reason
+	}
+}
+
+// Why adds the reason of the present reconcile to the summary of a step.
+func (e *Entity) Why(summary string) string {
+	if e.reason != "" {
+		summary += ": " + e.reason
+	}
+	return fault.Shorten(summary, attempts.MaxSummary)
 }
 
 // EndPart ends a part of a reconcile. It does not change when a whole one is retried.
@@ -206,7 +227,7 @@ func (e *Entity) AwaitUnless(ctx workflow.Context, future workflow.Future, cance
 // workflow task waits for it.
 func (e *Entity) Do(ctx workflow.Context, queue, summary string, answer, activity, input any) error {
 	return e.Local.Do(ctx, attempts.Step{
-		Queue: queue, Summary: summary, Activity: activity, Input: input, Answer: answer,
+		Queue: queue, Summary: e.Why(summary), Activity: activity, Input: input, Answer: answer,
 		Unreachable: queue == kick.RemoteQueue && e.Fault.Kind == fault.Unreachable,
 	})
 }

@@ -100,7 +100,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	}
 	_, err := s.activities.Install.ApplyManifest(ctx, install.ApplyInput{Ref: s.ref()})
 	refused(err)
-	_, err = s.look(readiness.Observed{})
+	_, err = s.news(readiness.Observed{})
 	refused(err)
 	_, err = s.activities.Drift.Probe(ctx, []*v1beta2.Manifest{s.cached()}, 0)
 	require.ErrorContains(t, err, "leads to cluster")

@@ -419,7 +419,7 @@ func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 	var seen readiness.Observed
 	require.Eventually(s, func() bool {
 		var err error
-		seen, err = s.look(reported)
+		seen, err = s.news(reported)
 		if err != nil {
 			require.Equal(s, fault.Pending, fault.Of(err).Kind, err.Error())
 		}
@@ -428,8 +428,8 @@ func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 	return seen
 }
 
-// look reads the module once. It fails with a benign error if the state does not differ from what was reported.
-func (s *environment) look(reported readiness.Observed) (readiness.Observed, error) {
+// news reads the module once. It fails with a benign error if the state does not differ from what was reported.
+func (s *environment) news(reported readiness.Observed) (readiness.Observed, error) {
 	s.Helper()
 	news, err := s.activities.Install.FollowModules(context.Background(), install.FollowInput{Modules: []install.Followed{{Ref: s.ref(), Reported: reported}}})
 	if err != nil {

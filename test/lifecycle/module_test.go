@@ -145,7 +145,7 @@ func TestInstallMakesAModuleReadyAndReportsIt(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, s.condition(shared.ConditionInstallation))
 
 	s.requests.take()
-	again, err := s.look(seen)
+	again, err := s.news(seen)
 	if err != nil {
 		require.Equal(t, fault.Pending, fault.Of(err).Kind)
 	}

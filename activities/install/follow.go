@@ -54,7 +54,7 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	}
 	watch.Read = func(ctx context.Context, i int, w manifests.Wait) (manifests.Found, error) {
 		var err error
-		seen[i].WaitResult, found[i], err = a.look(ctx, in.Modules[i], w)
+		seen[i].WaitResult, found[i], err = a.readModule(ctx, in.Modules[i], w)
 		return found[i], err
 	}
 	failures, err := watch.Until(ctx)
@@ -73,8 +73,8 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	return news, nil
 }
 
-// look reads a module once, and says whether there is news of it.
-func (a *Activities) look(ctx context.Context, of Followed, w manifests.Wait) (WaitResult, manifests.Found, error) {
+// readModule reads a module once, and says whether there is news of it.
+func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait) (WaitResult, manifests.Found, error) {
 	observed, m, err := a.observeManifest(ctx, of.Ref)
 	if err != nil {
 		return WaitResult{}, manifests.Nothing, err

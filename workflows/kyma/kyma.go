@@ -95,6 +95,8 @@ type run struct {
 	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
 	modules []*moduleRun
 	failure error
+	// paces are those of modules that had work a moment ago.
+	paces []pacedModule
 	// watches are the activities that read modules, and gather is how long the newest waits for news of others.
 	watches []*watch
 	gather  time.Duration

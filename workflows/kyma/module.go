@@ -73,6 +73,11 @@ func newModuleRun(r *run, ref kick.Ref) *moduleRun {
 	m := &moduleRun{kyma: r, cancel: func() {}}
 	m.Entity = entity.Entity{Ref: ref, ID: ref.Namespace + "/" + ref.Name + "/" + string(ref.UID), Post: r.Post, Box: &mailbox.Box{}, Local: r.Local}
 	m.state.Ref = ref
+	for _, before := range r.paces {
+		if before.ref == ref {
+			m.Pace, m.state.Phase = before.pace, phaseEnded
+		}
+	}
 	return m
 }
 
@@ -114,7 +119,7 @@ func (m *moduleRun) live(ctx workflow.Context) {
 	case err != nil && !temporal.IsCanceledError(err):
 		m.kyma.failure = err
 	case m.state.Phase == phaseEnded && !m.Box.Any():
-		m.kyma.forget(m)
+		m.kyma.forget(m, workflow.Now(ctx))
 	}
 	m.kyma.viewReport()
 	m.kyma.Show(ctx)

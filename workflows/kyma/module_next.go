@@ -57,7 +57,7 @@ func (m *moduleRun) next(ctx workflow.Context) moduleStep {
 		Deleting: m.state.Deleting || m.Box.Pending.Deleting,
 		Purging:  m.state.Purging || m.Box.Pending.Purge,
 		Pending:  m.Box.Any(),
-		Due:      m.IsDue(ctx),
+		Due:      m.IsDue(ctx) || m.installed != nil,
 	})
 }
 

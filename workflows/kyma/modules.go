@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
 // stopTimeout is how long a run that continues as new waits for the steps of its modules before it cancels them.
@@ -129,9 +130,18 @@ func (r *run) work(ctx workflow.Context) {
 	}
 }
 
-// forget removes a module that has no more work.
-func (r *run) forget(m *moduleRun) {
+// pacedModule is the pace of a module that has no more work.
+type pacedModule struct {
+	ref  kick.Ref
+	pace pace.Pace
+}
+
+// forget removes a module that has no more work. Its pace is kept for as long as it counts: a module that settles and is kicked again
+// and again must not be worked on each time at once.
+func (r *run) forget(m *moduleRun, now time.Time) {
 	r.modules = slices.DeleteFunc(r.modules, func(other *moduleRun) bool { return other == m })
+	r.paces = slices.DeleteFunc(r.paces, func(p pacedModule) bool { return p.ref == m.Ref || p.pace.IsOver(now) })
+	r.paces = append(r.paces, pacedModule{ref: m.Ref, pace: m.Pace})
 }
 
 // working reports whether a step of a module may still be running.

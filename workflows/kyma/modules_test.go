@@ -1,6 +1,7 @@
 package kyma
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
@@ -205,4 +207,109 @@ func TestAReconcileThatReachesTheClusterFreesTheParkedModules(t *testing.T) {
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, map[kick.Ref]int{manifestRef: 2, other: 2}, applied)
+}
+
+// The label stops the plan of a Kyma, not its modules: drift, retries and removals go on.
+func TestTheModulesOfASkippedKymaAreWorkedOn(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.resolve = func(int) (resolve.Result, error) { return resolve.Result{Outcome: resolve.OutcomeSkipped}, nil }
+	env.RegisterDelayedCallback(func() {
+		kickModule(env, kick.Kick{Reason: "objects are not as they should be"})
+	}, time.Minute)
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.count("apply"))
+	require.Equal(t, 1, w.count("write Ready"))
+}
+
+func TestANoisyModuleSlowsOnlyItself(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
+	var began time.Time
+	var mu sync.Mutex
+	noisy, quiet := 0, time.Duration(0)
+	w.applying = func(ref kick.Ref) (install.ApplyResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ref == other {
+			quiet = env.Now().Sub(began)
+		} else {
+			noisy++
+		}
+		return ready(), nil
+	}
+	for i := range 600 {
+		env.RegisterDelayedCallback(func() { kickModule(env, kick.Kick{Reason: "the module changed its state"}) }, time.Minute+time.Duration(i)*100*time.Millisecond)
+	}
+	const at = time.Minute + 50*time.Second
+	env.RegisterDelayedCallback(func() {
+		k := forModule(kick.Kick{Reason: "the module changed its state"})
+		k.Name, k.UID = other.Name, other.UID
+		env.SignalWorkflow(kick.Signal, k)
+	}, at)
+	endKyma(env, w, time.Hour)
+	began = env.Now()
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.LessOrEqual(t, noisy, 8, "at 0, 1, 3, 7, 15, 31 and 61 s")
+	require.InDelta(t, at, quiet, float64(100*time.Millisecond))
+}
+
+// A workflow task that fails stops all modules of a Kyma, so nothing that an activity answers may make it fail.
+func TestTheWorkGoesOnWhateverAnActivityAnswers(t *testing.T) {
+	outcomes := []manifests.Outcome{"", "of a later release"}
+	for _, outcome := range []manifests.Outcome{
+		manifests.OutcomeApplied, manifests.OutcomeGone, manifests.OutcomeNotOurs, manifests.OutcomeDeleting, manifests.OutcomeSkipped,
+		manifests.OutcomeUnmanaged, manifests.OutcomeShared, manifests.OutcomeRefused, manifests.OutcomeIncomplete, manifests.OutcomeLater,
+		manifests.OutcomeWaiting, manifests.OutcomeRemoved,
+	} {
+		outcomes = append(outcomes, outcome)
+	}
+	observed := []readiness.Observed{{}, {State: "of a later release"}, {State: shared.StateReady}, {State: shared.StateError, Reason: readiness.ReasonWorkloadStuck}, {State: shared.StateProcessing, DefaultCRWanted: true}}
+	for i, outcome := range outcomes {
+		for j, seen := range observed {
+			w := quietWorld()
+			w.beginning(manifestRef)
+			if i%2 == 0 {
+				w.installed = func(int, kick.Ref) install.ApplyResult { return install.ApplyResult{Outcome: outcome, Observed: seen} }
+			}
+			w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+				if n > 2 {
+					return ready(), nil
+				}
+				return install.ApplyResult{Outcome: outcome, Observed: seen}, nil
+			}
+			w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
+				if n > 2 {
+					return readiness.Observed{State: shared.StateReady}, nil
+				}
+				return seen, nil
+			}
+			w.remove = func(n int) (uninstall.RemoveResult, error) {
+				if n > 2 {
+					return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+				}
+				return uninstall.RemoveResult{Outcome: outcome, Observed: seen}, nil
+			}
+			w.waitGone = w.remove
+			w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
+				if n > 2 {
+					return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
+				}
+				return manifests.ReportResult{Outcome: outcome}, nil
+			}
+			env := environment(t, w)
+			env.RegisterDelayedCallback(func() { kickModule(env, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true}) }, 2*time.Hour)
+			endKyma(env, w, 4*time.Hour)
+			env.RegisterDelayedCallback(func() {
+				require.Empty(t, workflowtest.ViewOf(t, env).Modules, "%s %v", outcome, j)
+			}, 3*time.Hour+30*time.Minute)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.True(t, env.IsWorkflowCompleted(), "%s %v", outcome, seen)
+			require.NoError(t, env.GetWorkflowError(), "%s %v", outcome, seen)
+		}
+	}
 }

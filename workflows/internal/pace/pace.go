@@ -41,12 +41,15 @@ func (p Pace) Due(now time.Time, pending mailbox.Pending) (time.Time, bool) {
 	}
 }
 
+// IsOver reports whether the last reconcile was so long ago that it makes no kick wait.
+func (p Pace) IsOver(now time.Time) bool { return now.Sub(p.Until) >= p.Wait }
+
 // After returns the pace after a reconcile that started and ended at the given times. An urgent one is somebody's wish or
 // a module that settled, and does not show that ordinary kicks come too fast.
 func (p Pace) After(started, ended time.Time, urgent bool) Pace {
 	wait := minWait
 	// A reconcile that started right when the wait was over was caused by kicks that had come in meanwhile.
-	if p.Wait > 0 && started.Sub(p.Until) < p.Wait {
+	if !p.IsOver(started) {
 		wait = p.Wait
 		if !urgent {
 			wait = min(2*p.Wait, maxWait)

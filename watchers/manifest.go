@@ -109,6 +109,13 @@ func (w *watcher) isAsPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
 	return w.isPlanned(ctx, m) || objects.Sleep(ctx, planLag) == nil && w.isPlanned(ctx, m)
 }
 
+// isKymaDeleting reports whether the Kyma of a Manifest is being deleted: then its workflow deletes the Manifest itself.
+func (w *watcher) isKymaDeleting(ctx context.Context, m *v1beta2.Manifest) bool {
+	owner := manifests.KymaRefOf(m)
+	var kyma v1beta2.Kyma
+	return w.reader.Get(ctx, owner.Key(), &kyma) == nil && kyma.UID == owner.UID && !kyma.DeletionTimestamp.IsZero()
+}
+
 // isDecidedAnew tells whether a Manifest got another target or another owner.
 func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 	return !equality.Semantic.DeepEqual(before.Status.Target, after.Status.Target) ||
@@ -166,6 +173,8 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	}
 	k.ResourceVersion = m.ResourceVersion
 	switch {
+	case !m.DeletionTimestamp.IsZero() && !req.Listed && w.isKymaDeleting(ctx, &m):
+		return reconcile.Result{}, nil
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting, k.IfIdle = "Manifest is being deleted", true, true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m) && !req.Listed && w.isAsPlanned(ctx, &m):

@@ -252,6 +252,23 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 	}
 }
 
+// The workflow of the Kyma deletes its Manifests itself, and knows which are being deleted. After a start, it may have been another
+// process that did so.
+func TestAManifestThatIsDeletedWithItsKymaKicksNobodyButAtTheStart(t *testing.T) {
+	deleting := func(o client.Object) {
+		o.SetDeletionTimestamp(&metav1.Time{Time: now})
+		o.SetFinalizers([]string{"operator.kyma-project.io/Kyma"})
+	}
+	m := manifestWith(func(m *v1beta2.Manifest) { deleting(m) })
+	w, kicks, _ := newWatcher(t, m, kymaWith(func(k *v1beta2.Kyma) { deleting(k) }))
+	_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m)})
+	require.NoError(t, err)
+	require.Empty(t, kicks.sent)
+	_, err = w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m), Listed: true})
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 1)
+}
+
 func TestAManifestThatIsGoneWakesItsKyma(t *testing.T) {
 	w, kicks, _ := newWatcher(t)
 	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil), "1"))

@@ -51,7 +51,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 			"InstallModules", "ReportModules",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
-			"SyncRemote", "CleanupRemote", "ReportKyma", "ReportModules",
+			"SyncRemote", "CleanupRemote", "CleanUpAndRelease", "ReportKyma", "ReportModules",
 			"ApplyManifest", "EnsureDefaultCR", "RemoveManifest", "PurgeManifest",
 		}},
 		"lifecycle-manager-follow":     {0, false, true, []string{"FollowModules", "WaitRemoval"}},

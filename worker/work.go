@@ -50,6 +50,7 @@ func steps() map[string]step {
 		"ReportModules":         {"status_sync_to_remote", ofKyma},
 		"DeleteManifests":       {"manifest_crs_cleanup", ofKyma},
 		"CleanupRemote":         {"remote_kyma_deletion", ofKyma},
+		"CleanUpAndRelease":     {"remote_kyma_deletion", ofKyma},
 		"ReleaseKyma":           {"kyma_deletion", ofKyma},
 		"ApplyManifest":         {"manifest_sync_resources", ofManifest},
 		"EnsureDefaultCR":       {"manifest_sync_resources", ofManifest},
@@ -65,7 +66,7 @@ func (s step) failed(name string, f fault.Fault) string {
 	ofManifest := s.unreachable == "manifest_client_init"
 	switch f.Reason {
 	case clusters.ReasonAccessSecretNotFound:
-		if name == "CleanupRemote" || name == "DeleteManifests" {
+		if name == "CleanupRemote" || name == "CleanUpAndRelease" || name == "DeleteManifests" {
 			return "kyma_under_deletion_with_no_access_secret"
 		}
 		return s.unreachable
@@ -142,6 +143,9 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 				w.metrics.Requeues.WithLabelValues(steps()["FollowModules"].failed("FollowModules", news.Fault), unexpected).Inc()
 			}
 		}
+	}
+	if cleaned, is := result.(background.CleanUpResult); is && cleaned.Released != nil {
+		w.done("ReleaseKyma", nil, nil, nil, took)
 	}
 	for _, one := range all {
 		if !one.Later {

@@ -130,7 +130,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
-		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma, a.Background.ReportModules,
+		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Background.CleanUpAndRelease, a.Status.ReportKyma, a.Background.ReportModules,
 		a.Manifests.Install.ApplyManifest, a.Manifests.Install.EnsureDefaultCR, a.Manifests.Uninstall.RemoveManifest, a.Manifests.Purge.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true

@@ -1,6 +1,7 @@
 // Package background joins steps into one activity. ReconcileInBackground is a reconcile of a Kyma that nobody waits for, such as
 // one after a change of the catalog that concerns the whole fleet: one activity of a queue can be overtaken, where steps within a
-// workflow task cannot. ReportModules writes the states of several modules together with that of their Kyma.
+// workflow task cannot. ReportModules writes the states of several modules together with that of their Kyma, and CleanUpAndRelease is
+// the end of a removal.
 package background
 
 import (
@@ -46,11 +47,27 @@ type Activities struct {
 	installer    Installer
 	reporter     Reporter
 	manifests    ManifestReporter
+	cleaner      Cleaner
+	releaser     Releaser
+}
+
+// RemoteSteps are the steps in a Kyma's remote cluster.
+type RemoteSteps interface {
+	Synchronizer
+	Cleaner
+}
+
+// StatusSteps are the steps that write the status of a Kyma.
+type StatusSteps interface {
+	Reporter
+	Releaser
 }
 
 // New joins the steps.
-func New(synchronizer Synchronizer, resolver Resolver, installer Installer, reporter Reporter, manifests ManifestReporter) *Activities {
-	return &Activities{synchronizer: synchronizer, resolver: resolver, installer: installer, reporter: reporter, manifests: manifests}
+func New(remote RemoteSteps, resolver Resolver, installer Installer, status StatusSteps, manifests ManifestReporter) *Activities {
+	return &Activities{
+		synchronizer: remote, cleaner: remote, resolver: resolver, installer: installer, reporter: status, releaser: status, manifests: manifests,
+	}
 }
 
 // Input names the Kyma to reconcile.

@@ -31,6 +31,7 @@ type steps struct {
 	installed []kick.Ref
 	reported  []status.ReportInput
 	reportErr error
+	released  []status.ReleaseInput
 }
 
 func (s *steps) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
@@ -43,6 +44,15 @@ func (s *steps) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 		Outcome: cmp.Or(s.outcome, resolve.OutcomeDone), InputsDigest: "d", Begin: s.begin,
 		Wrote: []desired.Seen{{Kind: "Manifest", Name: "m", ResourceVersion: "9"}}, Deleted: []string{"former"},
 	}, s.resolErr
+}
+
+func (s *steps) CleanupRemote(context.Context, syncing.CleanupInput) (syncing.Result, error) {
+	return syncing.Result{Outcome: syncing.OutcomeClean}, s.syncErr
+}
+
+func (s *steps) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
+	s.released = append(s.released, in)
+	return status.ReportResult{Outcome: status.OutcomeReleased}, s.reportErr
 }
 
 func (s *steps) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -194,4 +204,36 @@ func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
 	_, err = New(s, s, s, s, s).ReportModules(context.Background(), ReportModulesInput{Modules: []manifests.ReportInput{{Ref: kick.Ref{Name: "gone"}}}})
 	require.NoError(t, err)
 	require.True(t, s.reported[1].ManifestGone)
+}
+
+func TestAKymaIsReleasedOnceItsClusterIsClean(t *testing.T) {
+	ref := kick.Ref{Namespace: "ns", Name: "demo", UID: "u"}
+	seen := []desired.Seen{{Kind: "Manifest", ResourceVersion: "9"}}
+	cleanUp := func(s *steps) (CleanUpResult, error) {
+		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+		joined := New(s, s, s, s, s)
+		env.RegisterActivity(joined.CleanUpAndRelease)
+		value, err := env.ExecuteActivity(joined.CleanUpAndRelease, syncing.CleanupInput{Ref: ref, Seen: seen})
+		var result CleanUpResult
+		if err == nil {
+			require.NoError(t, value.Get(&result))
+		}
+		return result, err
+	}
+	s := &steps{}
+	result, err := cleanUp(s)
+	require.NoError(t, err)
+	require.Equal(t, status.OutcomeReleased, result.Released.Outcome)
+	require.Equal(t, []status.ReleaseInput{{Ref: ref, Seen: seen}}, s.released)
+
+	s = &steps{syncErr: errors.New("refused")}
+	_, err = cleanUp(s)
+	require.ErrorContains(t, err, "refused")
+	require.Empty(t, s.released)
+
+	s = &steps{reportErr: errors.New("conflict")}
+	result, err = cleanUp(s)
+	require.NoError(t, err)
+	require.Equal(t, syncing.OutcomeClean, result.Cleaned.Outcome)
+	require.Nil(t, result.Released, "the step is taken by itself")
 }

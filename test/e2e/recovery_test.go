@@ -134,9 +134,9 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 		{during: "DeleteManifests", at: control, path: "/manifests/", methods: []string{http.MethodDelete}},
 		{during: "RemoveManifest", at: remote, path: "/samples/", methods: []string{http.MethodDelete}, always: true},
 		{during: "RemoveManifest, and its objects", at: remote, path: "/configmaps/", methods: []string{http.MethodDelete}},
-		{during: "CleanupRemote", at: remote, path: "/kymas/", methods: []string{http.MethodDelete}},
+		{during: "CleanUpAndRelease", at: remote, path: "/kymas/", methods: []string{http.MethodDelete}},
 		{
-			during: "ReleaseKyma", at: control, path: "/kymas/killed", methods: write,
+			during: "CleanUpAndRelease, and its release", at: control, path: "/kymas/killed", methods: write,
 			after: &killing{at: remote, path: "/kymas/", methods: []string{http.MethodDelete}},
 		},
 	}

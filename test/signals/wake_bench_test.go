@@ -38,6 +38,9 @@ type sleeping struct {
 	// opens is when the window opens; zero until the fleet sleeps. Asks: whether reconciles ask for the next one at that time.
 	opens time.Time
 	asks  bool
+	// Nothing is deleted.
+	background.Cleaner
+	background.Releaser
 }
 
 func (s *sleeping) activities() map[string]any {

@@ -241,7 +241,7 @@ func activitiesOf(all []*commands) map[string][]workflow.ActivityOptions {
 func TestEveryActivityHasItsQueue(t *testing.T) {
 	const controlPlane, remote, follow = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-follow"
 	want := map[string][]string{
-		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
+		"SyncRemote": {remote}, "CleanupRemote": {remote}, "CleanUpAndRelease": {remote}, "ReportKyma": {remote},
 		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "AdmitPurge": {controlPlane},
 		"ReportManifest": {controlPlane},
 		"ApplyManifest":  {remote}, "FollowModules": {follow}, "ReconcileInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
@@ -283,7 +283,7 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 		require.Contains(t, steps, name)
 		delete(steps, name)
 	}
-	require.Len(t, steps, 13, "all that write: %v", slices.Sorted(maps.Keys(steps)))
+	require.Len(t, steps, 14, "all that write: %v", slices.Sorted(maps.Keys(steps)))
 	for name, options := range steps {
 		for _, o := range options {
 			require.LessOrEqual(t, o.StartToCloseTimeout, 2*time.Minute, name)

@@ -177,6 +177,23 @@ func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.Rep
 	return res, fault.ToTemporal(err)
 }
 
+// CleanupRemote implements background.Cleaner.
+func (w *world) CleanupRemote(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
+	if in.Force {
+		res, err := w.force(w.called("cleanup by force"), in)
+		return res, fault.ToTemporal(err)
+	}
+	res, err := w.cleanup(w.called("cleanup"))
+	return res, fault.ToTemporal(err)
+}
+
+// ReleaseKyma implements background.Releaser.
+func (w *world) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
+	w.abandoned = in.Abandoned
+	res, err := w.release(w.called("release"))
+	return res, fault.ToTemporal(err)
+}
+
 // ReportManifest implements background.ManifestReporter.
 func (w *world) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 	res, err := w.write(w.called("write "+string(in.Observed.State)), in)
@@ -233,19 +250,9 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.purge(w.called("purge"), in)
 		return res, fault.ToTemporal(err)
 	})
-	register("CleanupRemote", func(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
-		if in.Force {
-			res, err := w.force(w.called("cleanup by force"), in)
-			return res, fault.ToTemporal(err)
-		}
-		res, err := w.cleanup(w.called("cleanup"))
-		return res, fault.ToTemporal(err)
-	})
-	register("ReleaseKyma", func(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
-		w.abandoned = in.Abandoned
-		res, err := w.release(w.called("release"))
-		return res, fault.ToTemporal(err)
-	})
+	register("CleanupRemote", w.CleanupRemote)
+	register("ReleaseKyma", w.ReleaseKyma)
+	register("CleanUpAndRelease", joined.CleanUpAndRelease)
 	register("ApplyManifest", func(ctx context.Context, in install.ApplyInput) (install.ApplyResult, error) {
 		w.since = append(w.since, in.Since)
 		n := w.called("apply")

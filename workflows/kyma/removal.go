@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -109,9 +110,9 @@ func (r *run) resume() {
 
 // cleanUp removes what is ours in the remote cluster, then releases the Kyma.
 func (r *run) cleanUp(ctx workflow.Context) error {
-	var res syncing.Result
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
-		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions()}).Get(ctx, &res)
+	var res background.CleanUpResult
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster, then release the finalizer"),
+		r.inBackground.CleanUpAndRelease, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions()}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -121,6 +122,10 @@ func (r *run) cleanUp(ctx workflow.Context) error {
 		abandoned = "catalog, remote Kyma, definitions and image pull Secret remain in the remote cluster: its access Secret is gone"
 	} else if err != nil {
 		return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message}, false)
+	}
+	if res.Released != nil {
+		r.released(*res.Released)
+		return nil
 	}
 	return r.release(ctx, "release the finalizer", abandoned)
 }
@@ -136,10 +141,15 @@ func (r *run) release(ctx workflow.Context, summary, abandoned string) error {
 	}
 	r.state.ResolveFault = fault.FromTemporal(err)
 	if err == nil {
-		r.state.SyncFault = fault.Fault{}
-		r.state.Last.Outcome = released.Outcome
+		r.released(released)
 	}
 	return nil
+}
+
+// released notes that the Kyma's finalizer was removed, or why not.
+func (r *run) released(res status.ReportResult) {
+	r.state.SyncFault = fault.Fault{}
+	r.state.Last.Outcome = res.Outcome
 }
 
 // secretIsGone notes whether this check found no access Secret, and tells whether it counts as gone for good.

@@ -92,8 +92,9 @@ type kymaRun struct {
 	failure error
 	// named are modules that the next resolution has worked on also if they have settled.
 	named []string
-	// seen are the versions named by the kicks that the present reconcile answers.
+	// seen are the versions named by the kicks that the present reconcile answers, left the one in which its last step left the Kyma.
 	seen []mailbox.SeenVersion
+	left string
 	// deleted is true when the present reconcile deleted Manifests, settled if all modules that it changed are ready.
 	deleted, settled bool
 

@@ -78,7 +78,7 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 	if r.state.SyncFault = fault.FromTemporal(err); !r.state.SyncFault.IsZero() {
 		return false, nil
 	}
-	r.state.Sync = res
+	r.state.Sync, r.left = res, res.Kyma
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 

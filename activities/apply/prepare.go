@@ -64,7 +64,11 @@ type Installation struct {
 
 // Prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
 func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installation, error) {
-	cluster, err := a.steps.Target(ctx, m)
+	target := a.steps.Target
+	if isQuick(ctx) {
+		target = a.steps.Reach // A synchronization has just read the access.
+	}
+	cluster, err := target(ctx, m)
 	if err != nil {
 		return nil, err
 	}

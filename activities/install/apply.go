@@ -35,8 +35,20 @@ func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyRes
 // apply is ApplyManifest that begins no object after a time.
 func (a *Activities) apply(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	ctx, news := manifests.Noting(artifacts.ForManifest(ctx, ref))
+	if m, asOf := a.steps.Options.Known.TakeManifest(ctx, ref); m != nil && m.IsMaintained() && !manifests.IsUpstreams(m) {
+		result, err := a.applyOnce(ctx, m, asOf, until)
+		if !errors.Is(err, manifests.ErrChanged) && !manifests.IsConflict(err) && (err != nil || result.IsOfWork()) {
+			result.News = *news
+			return result, err
+		}
+	}
 	for range attempts {
-		result, err := a.applyOnce(ctx, ref, until)
+		asOf := time.Now()
+		m, err := a.steps.Read(ctx, ref)
+		if err != nil {
+			return ApplyResult{}, err
+		}
+		result, err := a.applyOnce(ctx, m, asOf, until)
 		if !errors.Is(err, manifests.ErrChanged) {
 			result.News = *news
 			return result, err
@@ -54,12 +66,8 @@ const ReasonTooManyObjects = "TooManyObjects"
 // attempts is how often a Manifest that keeps changing is read again within one activity.
 const attempts = 5
 
-func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
-	asOf := time.Now()
-	m, err := a.steps.Read(ctx, ref)
-	if err != nil {
-		return ApplyResult{}, err
-	}
+// applyOnce is apply for the Manifest as it was at a time; nil if it is gone.
+func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, until time.Time) (ApplyResult, error) {
 	if m == nil {
 		return ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}

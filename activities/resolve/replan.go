@@ -31,7 +31,8 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 		if err != nil {
 			return View{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 		}
-		changed, err := a.confirm(ctx, &all, view.actedOn(), view.Unknown, confirmed)
+		view.absent = all.Absent
+		changed, err := a.confirm(ctx, &all, view.actedOn(in.live), view.Unknown, confirmed)
 		if err != nil || !changed {
 			return view, err
 		}

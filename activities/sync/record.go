@@ -38,7 +38,7 @@ func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1bet
 	kyma.Status.Manifests = desired.Recorded(kyma.Status.Manifests, manifests)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		kyma.Status.Remote = before.Status.Remote
+		*kyma = *before
 		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", desired.NameOf(kyma), err)
 	}
 	return nil

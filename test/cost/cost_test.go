@@ -66,7 +66,7 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 			read++
 		}
 	}
-	require.LessOrEqual(t, read, 14, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
+	require.LessOrEqual(t, read, 7, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
 }
 
 // refuseLists fails where Kymas, Manifests, RemoteAgents or Secrets were listed: the API server then reads every object of the kind,

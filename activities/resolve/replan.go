@@ -40,6 +40,16 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", desired.NameOf(kyma))
 }
 
+// Plan returns the names of the Manifests that a Kyma has and is to have, and how each is to be, as far as the informers say.
+func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
+	all, err := a.known.Manifests(ctx, kyma, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := a.planner.View(ctx, kyma, all.Own, all.Foreign, nil)
+	return view.Names(kyma), view.Planned(kyma), err
+}
+
 // confirm reads Manifests live, each once, and reports whether one of them is not as it was known. The informer leaves out
 // by what upstream's Manifests are known: such a one is only seen by the live read of those that are unknown.
 func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn, unknown []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {

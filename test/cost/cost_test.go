@@ -53,8 +53,7 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 	// Where the Deployments take longer than a second, as on a busy machine, there are waits, and a report after them.
 	waited := slices.ContainsFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
 	requests = slices.DeleteFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
-	// One of the Kyma's is how its Manifest is to be, which whoever installs it asks for.
-	writes := map[string]int{ofKyma: 6, ofManifest: 3, ofEvents: 1}
+	writes := map[string]int{ofKyma: 5, ofManifest: 3, ofEvents: 1}
 	if waited {
 		writes[ofManifest]++
 	}

@@ -59,7 +59,7 @@ func (f *Fleet) Keep(object client.Object) {
 // shows no newer one. Otherwise it returns nil. A Kyma can be taken once: a step that is repeated reads live.
 func (f *Fleet) TakeKyma(ctx context.Context, ref kick.Ref, seen []desired.Seen) *v1beta2.Kyma {
 	kyma, _ := f.take(ref.UID, keptKyma).Object.(*v1beta2.Kyma)
-	if kyma == nil || kyma.ResourceVersion != Newest(seen, shared.KindKyma) || !f.isNewest(ctx, kyma, &v1beta2.Kyma{}) {
+	if kyma == nil || kyma.ResourceVersion != Newest(seen, shared.KindKyma) || f.knowsNewer(ctx, kyma, &v1beta2.Kyma{}) {
 		return nil
 	}
 	return kyma
@@ -70,7 +70,7 @@ func (f *Fleet) TakeKyma(ctx context.Context, ref kick.Ref, seen []desired.Seen)
 func (f *Fleet) TakeManifest(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, time.Time) {
 	kept := f.take(ref.UID, keptManifest)
 	m, _ := kept.Object.(*v1beta2.Manifest)
-	if m == nil || !f.isNewest(ctx, m, &v1beta2.Manifest{}) {
+	if m == nil || f.knowsNewer(ctx, m, &v1beta2.Manifest{}) {
 		return nil, time.Time{}
 	}
 	return m, kept.at
@@ -98,8 +98,19 @@ func (f *Fleet) take(uid types.UID, within time.Duration) keptObject {
 	return kept
 }
 
-// isNewest reports whether the informer knows an object, or knows nothing of it yet, and in no newer version.
-func (f *Fleet) isNewest(ctx context.Context, object, known client.Object) bool {
+// IsNewest reports whether the informer knows a Manifest that was read live, and no newer version of it.
+func (f *Fleet) IsNewest(ctx context.Context, m *v1beta2.Manifest) bool {
+	known := &v1beta2.Manifest{}
+	return !f.IsLive() && f.known.Get(ctx, client.ObjectKeyFromObject(m), known) == nil && isAtLeast(m, known)
+}
+
+// knowsNewer reports whether the informer knows a newer version of an object, or another one of its name. It may know nothing of
+// the object yet.
+func (f *Fleet) knowsNewer(ctx context.Context, object, known client.Object) bool {
 	err := f.known.Get(ctx, client.ObjectKeyFromObject(object), known)
-	return client.IgnoreNotFound(err) == nil && (err != nil || known.GetUID() == object.GetUID() && !desired.Older(object.GetResourceVersion(), known.GetResourceVersion()))
+	return client.IgnoreNotFound(err) != nil || err == nil && !isAtLeast(object, known)
+}
+
+func isAtLeast(object, known client.Object) bool {
+	return object.GetUID() == known.GetUID() && !desired.Older(object.GetResourceVersion(), known.GetResourceVersion())
 }

@@ -81,3 +81,19 @@ func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
 		require.Nil(t, taken, "the informer knows of a newer one")
 	})
 }
+
+func TestAManifestIsTheNewestWhileTheInformerKnowsItAndNoNewerOne(t *testing.T) {
+	known := manifest("keda", "demo-uid")
+	known.UID, known.ResourceVersion = "keda-uid", "7"
+	w := newWorld(t, known)
+	at := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
+		m := known.DeepCopy()
+		change(m)
+		return m
+	}
+	require.True(t, w.IsNewest(t.Context(), known))
+	require.True(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "9" })), "the informer is behind")
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "5" })))
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.UID = "another" })))
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.Name = "gone" })))
+}

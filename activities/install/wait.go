@@ -16,8 +16,10 @@ import (
 // If the wait becomes long, WaitManifest returns once with news although nothing changed: the Kyma's status has to show for
 // what its module waits.
 func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (WaitResult, error) {
+	var last *v1beta2.Manifest
 	return manifests.Until(ctx, a.steps.Options.Clock, "the module", func(ctx context.Context, w manifests.Wait) (WaitResult, bool, error) {
-		observed, m, err := a.observeManifest(ctx, in.Ref)
+		observed, m, err := a.observeManifest(ctx, in.Ref, last)
+		last = m
 		if err != nil {
 			return WaitResult{}, false, err
 		}
@@ -35,7 +37,7 @@ func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (WaitResult
 
 // Observe reads the Manifest and the state of its module.
 func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Observed, error) {
-	observed, _, err := a.observeManifest(ctx, ref)
+	observed, _, err := a.observeManifest(ctx, ref, nil)
 	return observed, err
 }
 
@@ -47,11 +49,15 @@ func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
 	}
 }
 
-// observeManifest also returns the Manifest, where it is to be installed still.
-func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref) (readiness.Observed, *v1beta2.Manifest, error) {
-	m, err := a.steps.Read(ctx, ref)
-	if err != nil {
-		return readiness.Observed{}, nil, err
+// observeManifest also returns the Manifest, where it is to be installed still. The last one that was read is enough while the
+// informer shows no other.
+func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1beta2.Manifest) (readiness.Observed, *v1beta2.Manifest, error) {
+	m := last
+	if m == nil || !a.steps.Options.Known.IsNewest(ctx, m) {
+		var err error
+		if m, err = a.steps.Read(ctx, ref); err != nil {
+			return readiness.Observed{}, nil, err
+		}
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
 		return manifests.BeingDeleted(), nil, nil

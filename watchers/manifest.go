@@ -99,21 +99,22 @@ func (w *watcher) planEvents() handler.TypedFuncs[*v1beta2.Kyma, manifestRequest
 // isPlanned reports whether the plan of its Kyma, as the cache has it, allows a Manifest: the plan was recorded while the
 // Manifest was being refused.
 func (w *watcher) isPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
-	owner := manifests.KymaRefOf(m)
-	var kyma v1beta2.Kyma
-	return w.reader.Get(ctx, owner.Key(), &kyma) == nil && kyma.UID == owner.UID && planned.Allows(&kyma, m)
+	kyma := w.kymaOf(ctx, m)
+	return kyma != nil && planned.Allows(kyma, m)
+}
+
+// kymaOf returns the Kyma of a Manifest as the cache has it; nil if it has none.
+func (w *watcher) kymaOf(ctx context.Context, m *v1beta2.Manifest) *v1beta2.Kyma {
+	owner, kyma := manifests.KymaRefOf(m), &v1beta2.Kyma{}
+	if w.reader.Get(ctx, owner.Key(), kyma) != nil || kyma.UID != owner.UID {
+		return nil
+	}
+	return kyma
 }
 
 // isAsPlanned is isPlanned for a Manifest that changed just now: the plan behind the change may reach the cache a moment later.
 func (w *watcher) isAsPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
 	return w.isPlanned(ctx, m) || objects.Sleep(ctx, planLag) == nil && w.isPlanned(ctx, m)
-}
-
-// isKymaDeleting reports whether the Kyma of a Manifest is being deleted: then its workflow deletes the Manifest itself.
-func (w *watcher) isKymaDeleting(ctx context.Context, m *v1beta2.Manifest) bool {
-	owner := manifests.KymaRefOf(m)
-	var kyma v1beta2.Kyma
-	return w.reader.Get(ctx, owner.Key(), &kyma) == nil && kyma.UID == owner.UID && !kyma.DeletionTimestamp.IsZero()
 }
 
 // isDecidedAnew tells whether a Manifest got another target or another owner.
@@ -172,9 +173,9 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		return reconcile.Result{}, w.Unowned.SettleUnowned(ctx, req.Ref)
 	}
 	k.ResourceVersion = m.ResourceVersion
-	switch {
-	case !m.DeletionTimestamp.IsZero() && !req.Listed && w.isKymaDeleting(ctx, &m):
-		return reconcile.Result{}, nil
+	switch owner := w.kymaOf(ctx, &m); {
+	case !m.DeletionTimestamp.IsZero() && !req.Listed && owner != nil && !owner.DeletionTimestamp.IsZero():
+		return reconcile.Result{}, nil // The workflow of its Kyma deletes it.
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting, k.IfIdle = "Manifest is being deleted", true, true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m) && !req.Listed && w.isAsPlanned(ctx, &m):

@@ -243,7 +243,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	syncOptions := syncing.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
-		Purges: purges, PurgeRules: p.Config.PurgeRules, Events: p.Events,
+		Purges: purges, PurgeRules: p.Config.PurgeRules, Events: p.Events, Plan: a.Activities.Resolve.Plan,
 	}
 	if a.watching.issuer != nil {
 		syncOptions.Certificates = a.watching.issuer

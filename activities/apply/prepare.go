@@ -50,6 +50,8 @@ type Installation struct {
 	// Silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what depends on
 	// them.
 	Silent []string
+	// Intent is what the record of the intent would have changed in the status, if that was left to the record of the result.
+	Intent func(*v1beta2.ManifestStatus)
 	// AsOf is when the Manifest was last read live, or written as it had been read.
 	AsOf time.Time
 	// Until is when no further object is begun, except for the first.
@@ -64,7 +66,11 @@ type Installation struct {
 
 // Prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
 func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installation, error) {
-	cluster, err := a.steps.Target(ctx, m)
+	target := a.steps.Target
+	if IsQuick(ctx) {
+		target = a.steps.Reach // A synchronization has just read the access.
+	}
+	cluster, err := target(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +85,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
-	if isQuick(ctx) && len(job.Plan.Before)+len(job.Plan.After) > 0 {
+	if IsQuick(ctx) && len(job.Plan.Before)+len(job.Plan.After) > 0 {
 		return nil, ErrLater
 	}
 	if err := a.inject(ctx, job); err != nil {
@@ -156,14 +162,14 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		return b, nil, err
 	}
 	source := sourceOf(m, a.steps.RemoteNamespace(m))
-	if isQuick(ctx) && !a.Options.Artifacts.Knows(source) {
+	if IsQuick(ctx) && !a.Options.Artifacts.Knows(source) {
 		return nil, nil, ErrLater
 	}
 	request, err := a.Options.Artifacts.Prepare(ctx, source, cluster)
 	if err != nil {
 		return nil, nil, clusters.Classify(err)
 	}
-	if isQuick(ctx) && !a.hasRendered(request, by.Key()) {
+	if IsQuick(ctx) && !a.hasRendered(request, by.Key()) {
 		return nil, nil, ErrLater
 	}
 	b, err := a.bundleOf(ctx, request, by)
@@ -192,7 +198,8 @@ var ErrLater = errors.New("the work takes longer than a workflow task may")
 // Quickly returns a context in which Prepare fails with ErrLater if layers have to be fetched or rendered, or hooks to be run.
 func Quickly(ctx context.Context) context.Context { return context.WithValue(ctx, quicklyKey{}, true) }
 
-func isQuick(ctx context.Context) bool { return ctx.Value(quicklyKey{}) != nil }
+// IsQuick reports whether a context is from Quickly.
+func IsQuick(ctx context.Context) bool { return ctx.Value(quicklyKey{}) != nil }
 
 // hasRendered reports whether the bundle of a render request is in the cache.
 func (a *Applier) hasRendered(request *artifacts.RenderRequest, adaptation string) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // Synchronizer is the step in a Kyma's remote cluster; *sync.Activities is one.
@@ -106,6 +107,7 @@ func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Resul
 		return result, err
 	}
 	seen := append(slices.Clone(in.Seen), synced.Imported...)
+	seen = WithKyma(seen, in.Ref, synced.Kyma)
 	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true, Since: in.Since})
 	if err != nil {
 		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", logkey.Error, err)
@@ -132,7 +134,7 @@ func Settled(resolved resolve.Result, installed []install.Installed) bool {
 // report writes the status. It returns nil if that failed: the step is then taken by itself.
 func (a *Activities) report(ctx context.Context, in Input, synced syncing.Result, resolved resolve.Result, installed []install.Installed) *status.ReportResult {
 	report := ReportInput(in.Ref, synced)
-	report.Seen = slices.Concat(in.Seen, resolved.Wrote)
+	report.Seen = WithKyma(slices.Concat(in.Seen, resolved.Wrote), in.Ref, resolved.Kyma)
 	for _, one := range installed {
 		if k := one.Result.Kick; k != nil {
 			report.Seen = append(report.Seen, seen(*k))
@@ -146,6 +148,14 @@ func (a *Activities) report(ctx context.Context, in Input, synced syncing.Result
 		return nil
 	}
 	return &reported
+}
+
+// WithKyma adds the version in which a step left the Kyma, if it said one, to what the next step must see.
+func WithKyma(seen []desired.Seen, kyma kick.Ref, version string) []desired.Seen {
+	if version == "" {
+		return seen
+	}
+	return append(seen, desired.Seen{Kind: shared.KindKyma, Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: version})
 }
 
 // ReportInput is the input of a report after a synchronization.

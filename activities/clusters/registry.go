@@ -83,8 +83,8 @@ func New(o Options) (*Registry, error) {
 // ControlPlane is the cluster of Lifecycle Manager's own resources.
 func (r *Registry) ControlPlane() *Cluster { return r.controlPlane }
 
-// Reach is ForKyma for who only reads, or writes what may be written twice: where access is cached for the very Secret
-// that the informer knows of, the control plane is asked nothing.
+// Reach is ForKyma for who only reads, or writes right after a step that read the access live, or what nobody waits for: if
+// access is cached for the very Secret that the informer knows of, the control plane is asked nothing.
 func (r *Registry) Reach(ctx context.Context, namespace, kymaName string) (*Cluster, error) {
 	if r.options.Fleet.IsLive() {
 		return r.ForKyma(ctx, namespace, kymaName)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -302,6 +303,26 @@ func TestAnUnauthorizedClusterIsMadeAnew(t *testing.T) {
 	second, err := registry.ForKyma(context.Background(), "ns", "a")
 	require.NoError(t, err)
 	require.NotSame(t, first, second)
+}
+
+func TestALaterConnectionResumesTheSessionOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	resumed := make(chan bool, 2)
+	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		resumed <- r.TLS.DidResume
+		_, _ = io.WriteString(w, `{"gitVersion":"v1.36.0"}`)
+	})
+	registry, cp := newRegistry(t, nil)
+	cp.set(accessSecret("ns", "a", "a", "1", kubeconfigOf(t, server)))
+	for _, want := range []bool{false, true} {
+		cluster, err := registry.ForKyma(t.Context(), "ns", "a")
+		require.NoError(t, err)
+		response, err := cluster.HTTP.Get(server.URL)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, <-resumed)
+		cluster.closeIdle()
+	}
 }
 
 func TestAClusterCannotFloodOrRedirectUs(t *testing.T) {

@@ -31,6 +31,8 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	// The next pass of the sweep makes a connection of its own.
+	tlsConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	proxy := config.Proxy
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment

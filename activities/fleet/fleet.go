@@ -42,6 +42,7 @@ type Fleet struct {
 	live  client.Reader
 	// version is nil where known is the API server itself, which is never behind.
 	version Version
+	recent  recent
 }
 
 // Version tells the resource version up to which everything of a kind in a namespace is known, or in all namespaces where
@@ -69,7 +70,7 @@ func New(informers cache.Cache, limited *Informers, live client.Reader) *Fleet {
 
 // Over returns a Fleet that knows what a cache knows, which is everything up to a version.
 func Over(known, live client.Reader, version Version) *Fleet {
-	return &Fleet{known: installations.Reader(known), live: installations.Reader(live), version: version}
+	return &Fleet{known: installations.Reader(known), live: installations.Reader(live), version: version, recent: newRecent()}
 }
 
 // Live returns a Fleet that lists at the API server itself: for commands and tests that run no informers.

@@ -24,6 +24,8 @@ const readsAtOnce = 8
 // Manifests are those of a Kyma, and those that carry its name and are another's: an earlier Kyma's of the same name.
 type Manifests struct {
 	Own, Foreign []v1beta2.Manifest
+	// Absent are names on record that a live read did not find.
+	Absent []string
 }
 
 // Replace puts what a live read found in the place of what was known; nil takes it away.
@@ -70,7 +72,9 @@ func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desire
 	for i := range read {
 		found[read[i].Name] = &read[i]
 	}
-	return sorted(kyma, found), nil
+	all := sorted(kyma, found)
+	all.Absent = slices.DeleteFunc(missing, func(name string) bool { return found[name] != nil })
+	return all, nil
 }
 
 // LiveManifests reads every Manifest of a Kyma live that the informer or the Kyma's record names.

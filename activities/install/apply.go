@@ -7,6 +7,8 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
@@ -35,8 +37,20 @@ func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyRes
 // apply is ApplyManifest that begins no object after a time.
 func (a *Activities) apply(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	ctx, news := manifests.Noting(artifacts.ForManifest(ctx, ref))
+	if m, asOf := a.steps.Options.Known.TakeManifest(ctx, ref); m != nil && m.IsMaintained() && !manifests.IsUpstreams(m) {
+		result, err := a.applyOnce(ctx, m, asOf, until)
+		if !errors.Is(err, manifests.ErrChanged) && !manifests.IsConflict(err) && (err != nil || result.IsOfWork()) {
+			result.News = *news
+			return result, err
+		}
+	}
 	for range attempts {
-		result, err := a.applyOnce(ctx, ref, until)
+		asOf := time.Now()
+		m, err := a.steps.Read(ctx, ref)
+		if err != nil {
+			return ApplyResult{}, err
+		}
+		result, err := a.applyOnce(ctx, m, asOf, until)
 		if !errors.Is(err, manifests.ErrChanged) {
 			result.News = *news
 			return result, err
@@ -54,12 +68,8 @@ const ReasonTooManyObjects = "TooManyObjects"
 // attempts is how often a Manifest that keeps changing is read again within one activity.
 const attempts = 5
 
-func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
-	asOf := time.Now()
-	m, err := a.steps.Read(ctx, ref)
-	if err != nil {
-		return ApplyResult{}, err
-	}
+// applyOnce is apply for the Manifest as it was at a time; nil if it is gone.
+func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, until time.Time) (ApplyResult, error) {
 	if m == nil {
 		return ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}
@@ -205,6 +215,9 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 // was made on, before any of it is applied. With new inputs the module is in processing from now on; a reconcile that
 // only corrects drift leaves the state unchanged, and so does one that retries what was refused, or that applies for the
 // first time what upstream had installed.
+//
+// An upgrade of a module that is Ready, of which no object comes or goes, has its inventory already. If it takes seconds, the
+// intent is recorded together with the result: until then the status tells, by its inputs digest, that it is of older inputs.
 func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, digest string) error {
 	m := job.Manifest
 	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
@@ -220,7 +233,7 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		(before.State == shared.StateReady || before.State == shared.StateWarning)
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m)
 	job.Repair.Only = !begins
-	changed, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	intend := func(s *v1beta2.ManifestStatus) {
 		inventory.SetInventory(s, entries)
 		s.Cluster = string(at)
 		if !begins {
@@ -231,7 +244,13 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		if !refused && !adopted {
 			manifests.SetObserved(m, s, job.Begins, a.steps.Now())
 		}
-	})
+	}
+	if apply.IsQuick(ctx) && begins && before.State == shared.StateReady && before.Settled && before.Cluster == string(at) &&
+		!adopted && !takesNew(job) && equality.Semantic.DeepEqual(before.Inventory, entries) {
+		job.Intent = intend
+		return nil
+	}
+	changed, err := a.steps.WriteStatus(ctx, m, intend)
 	if err != nil {
 		return err
 	}
@@ -273,6 +292,9 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 		wanted = nil
 	}
 	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		if job.Intent != nil && s.InputsDigest == before.InputsDigest && equality.Semantic.DeepEqual(s.Inventory, before.Inventory) {
+			job.Intent(s)
+		}
 		job.Repair.Remember(s, a.steps.Now())
 		inventory.SetInventory(s, inventory.Record(s.Inventory, applied.Entries, gone))
 		s.Skipped = job.Plan.Skipped
@@ -296,7 +318,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 	if err == nil {
 		requeue.RecordedRef(ctx, before.InstalledRef, m.Status.InstalledRef)
 	}
-	if err == nil && (result.Judged || recovered) && manifests.IsNews(before, &m.Status) {
+	if err == nil && (result.Judged || recovered || job.Intent != nil) && manifests.IsNews(before, &m.Status) {
 		manifests.Changed(ctx, m)
 	}
 	return err

@@ -46,6 +46,7 @@ type ModuleNews struct {
 // module waits.
 func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]ModuleNews, error) {
 	seen := make([]ModuleNews, len(in.Modules))
+	last := make([]*v1beta2.Manifest, len(in.Modules))
 	found := make([]manifests.Found, len(in.Modules))
 	watch := manifests.Watch{Clock: a.steps.Options.Clock, For: "modules", Gather: in.Gather}
 	for i, each := range in.Modules {
@@ -54,7 +55,7 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	}
 	watch.Read = func(ctx context.Context, i int, w manifests.Wait) (manifests.Found, error) {
 		var err error
-		seen[i].WaitResult, found[i], err = a.readModule(ctx, in.Modules[i], w)
+		seen[i].WaitResult, found[i], err = a.readModule(ctx, in.Modules[i], w, &last[i])
 		return found[i], err
 	}
 	failures, err := watch.Until(ctx)
@@ -73,9 +74,10 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	return news, nil
 }
 
-// readModule reads a module once, and says whether there is news of it.
-func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait) (WaitResult, manifests.Found, error) {
-	observed, m, err := a.observeManifest(ctx, of.Ref)
+// readModule reads a module once, and says whether there is news of it. Last is its Manifest as it was read before.
+func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait, last **v1beta2.Manifest) (WaitResult, manifests.Found, error) {
+	observed, m, err := a.observeManifest(ctx, of.Ref, *last)
+	*last = m
 	if err != nil {
 		return WaitResult{}, manifests.Nothing, err
 	}
@@ -96,7 +98,7 @@ func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wa
 
 // Observe reads the Manifest and the state of its module.
 func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Observed, error) {
-	observed, _, err := a.observeManifest(ctx, ref)
+	observed, _, err := a.observeManifest(ctx, ref, nil)
 	return observed, err
 }
 
@@ -108,11 +110,15 @@ func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
 	}
 }
 
-// observeManifest also returns the Manifest, where it is to be installed still.
-func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref) (readiness.Observed, *v1beta2.Manifest, error) {
-	m, err := a.steps.Read(ctx, ref)
-	if err != nil {
-		return readiness.Observed{}, nil, err
+// observeManifest also returns the Manifest, where it is to be installed still. The last one that was read is enough while the
+// informer shows no other.
+func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1beta2.Manifest) (readiness.Observed, *v1beta2.Manifest, error) {
+	m := last
+	if m == nil || !a.steps.Options.Known.IsNewest(ctx, m) {
+		var err error
+		if m, err = a.steps.Read(ctx, ref); err != nil {
+			return readiness.Observed{}, nil, err
+		}
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
 		return manifests.BeingDeleted(), nil, nil

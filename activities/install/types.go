@@ -30,6 +30,11 @@ type ApplyResult struct {
 	manifests.News
 }
 
+// IsOfWork reports whether objects were applied, or found to take too long, rather than nothing to be done.
+func (r ApplyResult) IsOfWork() bool {
+	return r.Outcome == manifests.OutcomeApplied || r.Outcome == manifests.OutcomeIncomplete || r.Outcome == manifests.OutcomeLater
+}
+
 // WaitInput names the Manifest whose default custom resource is to be created, and what was last seen of the module.
 type WaitInput struct {
 	Ref      kick.Ref           `json:"ref"`

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -47,16 +48,52 @@ func Read(ctx context.Context, live client.Reader, settings desired.Settings, re
 		return nil, "", fmt.Errorf("read Kyma %s: %w", ref, err)
 	case kyma.UID != ref.UID:
 		return nil, Gone, nil
-	case desired.IsSyncedCopy(kyma):
-		return kyma, Copy, nil
-	case !settings.Ours(kyma.Labels):
-		return kyma, NotOurs, nil
-	case !kyma.DeletionTimestamp.IsZero():
-		return kyma, Deleting, nil
-	case kyma.IsSkipReconciliation():
-		return kyma, Skipped, nil
 	}
-	return kyma, Ours, nil
+	return kyma, standingOf(kyma, settings), nil
+}
+
+// ReadNext returns the Kyma as the step before left it in this process, and reads it live unless seen names that version.
+func ReadNext(
+	ctx context.Context, known *fleet.Fleet, live client.Reader, settings desired.Settings, ref kick.Ref, seen []desired.Seen,
+) (*v1beta2.Kyma, Ownership, error) {
+	if kyma := known.TakeKyma(ctx, ref, seen); kyma != nil {
+		return kyma, standingOf(kyma, settings), nil
+	}
+	return Read(ctx, live, settings, ref)
+}
+
+func standingOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
+	switch {
+	case desired.IsSyncedCopy(kyma):
+		return Copy
+	case !settings.Ours(kyma.Labels):
+		return NotOurs
+	case !kyma.DeletionTimestamp.IsZero():
+		return Deleting
+	case kyma.IsSkipReconciliation():
+		return Skipped
+	}
+	return Ours
+}
+
+// ReadFirst is Read for the synchronization, which comes first. A new Kyma comes from the informer and gets its finalizer
+// here: the write succeeds only if nobody else wrote since.
+func ReadFirst(ctx context.Context, known *fleet.Fleet, c client.Client, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
+	kyma := known.NewKyma(ctx, ref)
+	if kyma != nil && standingOf(kyma, settings) == Ours && desired.SyncOf(kyma, settings).Enabled && !controllerutil.ContainsFinalizer(kyma, shared.FinalizerKyma) &&
+		AddFinalizer(ctx, c, settings, kyma) == nil {
+		return kyma, standingOf(kyma, settings), nil
+	}
+	return Read(ctx, c, settings, ref)
+}
+
+// Keep keeps the Kyma for the next step. It returns the version that the next step must name, empty if nothing is kept.
+func Keep(known *fleet.Fleet, kyma *v1beta2.Kyma) string {
+	if known.IsLive() {
+		return ""
+	}
+	known.Keep(kyma)
+	return kyma.ResourceVersion
 }
 
 // AddFinalizer writes our finalizer and the label that says whose the Kyma is, where they are missing. The Kyma is

@@ -68,7 +68,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 			if _, err := a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 				s.State = shared.StateDeleting
 				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, fault.Message(shared.OtherFinalizersPresent(others)), a.Now()).WithHint(hint.OtherFinalizers)
-			}); err != nil && !isConflict(err) {
+			}); err != nil && !IsConflict(err) {
 				return err
 			}
 			Changed(ctx, m)
@@ -81,7 +81,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 			return nil
 		}
 		err = fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
-		if !isConflict(err) {
+		if !IsConflict(err) {
 			return err
 		}
 		now, readErr := a.Read(ctx, kick.RefOf(before))

@@ -132,7 +132,7 @@ func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change fun
 func (a *Steps) RecordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
 	return RetryOnConflict(func() error {
 		_, err := a.WriteStatus(ctx, m, change)
-		if !isConflict(err) {
+		if !IsConflict(err) {
 			return err
 		}
 		now, readErr := a.Read(ctx, kick.RefOf(m))

@@ -17,14 +17,14 @@ const StatusTries = 4
 // ended since.
 func RetryOnConflict(do func() error) error {
 	var last error
-	_ = retry.OnError(wait.Backoff{Steps: StatusTries}, isConflict, func() error {
+	_ = retry.OnError(wait.Backoff{Steps: StatusTries}, IsConflict, func() error {
 		last = do()
 		return last
 	})
 	return last
 }
 
-// isConflict tells whether an object changed since it was read, also where the error is a fault by now.
-func isConflict(err error) bool {
+// IsConflict tells whether an object changed since it was read, also where the error is a fault by now.
+func IsConflict(err error) bool {
 	return apierrors.IsConflict(err) || err != nil && fault.Of(err).Reason == clusters.ReasonConflict
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -17,7 +18,7 @@ import (
 // that are to be left unchanged otherwise, and those that another instance made, and says which are left and when their
 // removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
-	kyma, outcome, err := a.read(ctx, in.Ref)
+	kyma, outcome, err := outcomeOf(kymas.Read(ctx, a.controlPlane, a.settings, in.Ref))
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}

@@ -31,12 +31,23 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 		if err != nil {
 			return View{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 		}
-		changed, err := a.confirm(ctx, &all, view.actedOn(), view.Unknown, confirmed)
+		view.absent = all.Absent
+		changed, err := a.confirm(ctx, &all, view.actedOn(in.live), view.Unknown, confirmed)
 		if err != nil || !changed {
 			return view, err
 		}
 	}
 	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", desired.NameOf(kyma))
+}
+
+// Plan returns the names of the Manifests that a Kyma has and is to have, and how each is to be, as far as the informers say.
+func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
+	all, err := a.known.Manifests(ctx, kyma, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := a.planner.View(ctx, kyma, all.Own, all.Foreign, nil)
+	return view.Names(kyma), view.Planned(kyma), err
 }
 
 // confirm reads Manifests live, each once, and reports whether one of them is not as it was known. The informer leaves out

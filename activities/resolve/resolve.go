@@ -14,7 +14,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
@@ -29,7 +28,17 @@ import (
 
 // ResolveKyma reconciles the Manifests of a Kyma. Where nothing changed, nothing is written.
 func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
-	kyma, outcome, err := a.read(ctx, in.Ref)
+	result, err := a.resolveKyma(ctx, in)
+	if apierrors.IsConflict(err) && !a.known.IsLive() {
+		// What the informer or the step before knew was old. This time, everything is read live.
+		in.live = true
+		return a.resolveKyma(ctx, in)
+	}
+	return result, err
+}
+
+func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) {
+	kyma, outcome, err := outcomeOf(kymas.ReadNext(ctx, a.known, a.controlPlane, a.settings, in.Ref, in.Seen))
 	if err != nil || outcome != OutcomeDone {
 		return Result{Outcome: outcome}, err
 	}
@@ -51,9 +60,10 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 			return Result{}, err
 		}
 	}
-	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
+	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel, absent: view.absent}
 	if !view.Wanted.Complete {
 		result.AwaitsSync = true
+		result.Kyma = kymas.Keep(a.known, kyma)
 		return result, nil
 	}
 	if err := a.recordPlan(ctx, kyma, view); err != nil {
@@ -72,13 +82,12 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 		// Nothing is tried again, but what the reconcile waits for stays known.
 		return result, nil
 	}
-	result.InputsDigest = view.InputsDigest
+	result.InputsDigest, result.Kyma = view.InputsDigest, kymas.Keep(a.known, kyma)
 	return result, nil
 }
 
-// read reads the Kyma live and says whether it is there and to be worked on.
-func (a *Activities) read(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Outcome, error) {
-	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, ref)
+// outcomeOf says whether a Kyma that was read is there and to be worked on.
+func outcomeOf(kyma *v1beta2.Kyma, standing kymas.Ownership, err error) (*v1beta2.Kyma, Outcome, error) {
 	if err != nil {
 		return nil, "", err
 	}
@@ -184,20 +193,22 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	}
 	// An apply would also take over a Manifest of that name that is not this Kyma's, and is in no list that
 	// was made by label: one with a name that collides after cutting.
-	there := &v1beta2.Manifest{}
-	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(plan.Manifest), there)
-	switch {
-	case err == nil && !planning.OwnedBy(there, kyma):
-		return fault.New(fault.Rejected, versions.ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
-			plan.Name, planning.Describe(there))
-	case err == nil && !there.DeletionTimestamp.IsZero():
-		return nil // it is created again once it is gone
-	case err == nil:
-		// It lost the label by which it is listed.
-		plan.Existing = there
-		return a.update(ctx, plan, result)
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read %s: %w", planning.Describe(plan.Manifest), err)
+	if !slices.Contains(result.absent, plan.Manifest.Name) {
+		there, err := a.known.Manifest(ctx, client.ObjectKeyFromObject(plan.Manifest))
+		switch {
+		case err != nil:
+			return err
+		case there == nil:
+		case !planning.OwnedBy(there, kyma):
+			return fault.New(fault.Rejected, versions.ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
+				plan.Name, planning.Describe(there))
+		case !there.DeletionTimestamp.IsZero():
+			return nil // it is created again once it is gone
+		default:
+			// It lost the label by which it is listed.
+			plan.Existing = there
+			return a.update(ctx, plan, result)
+		}
 	}
 	// With them from the start, it never goes without what it brings being removed.
 	plan.Manifest.Finalizers = desired.ManifestFinalizers()
@@ -207,8 +218,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	}
 	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)
 	result.Created = append(result.Created, plan.Manifest.Name)
-	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
-	return a.recordTarget(ctx, plan.Destination, now)
+	return a.wrote(ctx, plan, now, result)
 }
 
 // update applies what differs. An apply takes back what an earlier one set and this one does not, so it names
@@ -231,8 +241,16 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
-	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
 	a.recordRestored(existing)
+	return a.wrote(ctx, plan, now, result)
+}
+
+// wrote notes a Manifest that was made or changed, keeps it for the step that installs it, and records where it goes.
+func (a *Activities) wrote(ctx context.Context, plan *planning.ModulePlan, now *v1beta2.Manifest, result *Result) error {
+	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
+	if !plan.Destination.Differs(now) {
+		a.known.Keep(now)
+	}
 	return a.recordTarget(ctx, plan.Destination, now)
 }
 

@@ -38,6 +38,8 @@ type Input struct {
 	Since time.Time `json:"since,omitzero"`
 	// Modules are the names of modules that are to be worked on also if they have settled.
 	Modules []string `json:"modules,omitempty"`
+	// live demands that Manifests are read live before they are changed.
+	live bool
 }
 
 // Result is what a reconcile found and did. It names objects; it carries no bodies.
@@ -69,8 +71,12 @@ type Result struct {
 	NextReconcile time.Time `json:"nextReconcile,omitzero"`
 	// Paced is true when a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
-	// written are the Manifests that this reconcile made or changed, as they are now.
+	// Kyma is the version in which this reconcile left the Kyma: the next step must see that one.
+	Kyma string `json:"kyma,omitempty"`
+	// written are the Manifests that this reconcile made or changed, as they are now, and absent those that a live read did not
+	// find before.
 	written []*v1beta2.Manifest
+	absent  []string
 	// Fault is what of this reconcile cannot succeed without a change, while the rest of it is done.
 	Fault            fault.Fault `json:"fault,omitzero"`
 	NextReconcileFor string      `json:"nextReconcileFor,omitempty"`

@@ -11,7 +11,7 @@ import (
 // earlier one did if its result was lost, and those of modules that were named.
 func (v *View) noteUnsettled(result *Result, named []string) {
 	all := result.written
-	result.written = nil
+	result.written, result.absent = nil, nil
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		all = append(all, plan.Existing)
 	}

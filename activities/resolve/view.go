@@ -21,6 +21,8 @@ type View struct {
 	// InputsDigest is the digest of all inputs of this view.
 	InputsDigest string
 	planning.Plans
+	// absent are names of Manifests that a live read did not find.
+	absent []string
 	// Obsolete are the Manifests of modules that are mandatory no longer, with what positively says so.
 	Obsolete []Obsolete
 }
@@ -64,8 +66,9 @@ func (v View) causedBy(at time.Time, trace string) {
 	}
 }
 
-// actedOn are the Manifests that something is to be done about.
-func (v *View) actedOn() []*v1beta2.Manifest {
+// actedOn are the Manifests that something is to be done about. An update is among them only with updates: it names the
+// resource version that was planned for, so that it fails if that one is old.
+func (v *View) actedOn(updates bool) []*v1beta2.Manifest {
 	var all []*v1beta2.Manifest
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		switch plan.Action {
@@ -73,13 +76,13 @@ func (v *View) actedOn() []*v1beta2.Manifest {
 			if !plan.Destination.Differs(plan.Existing) {
 				continue
 			}
-		case planning.ActionWait:
-			if plan.Manifest == nil {
+		case planning.ActionUpdate, planning.ActionWait:
+			if plan.Manifest == nil || !updates {
 				continue
 			}
 		case planning.ActionNone:
 			continue
-		case planning.ActionCreate, planning.ActionUpdate, planning.ActionRemove:
+		case planning.ActionCreate, planning.ActionRemove:
 		}
 		all = append(all, plan.Existing, plan.Orphan)
 	}

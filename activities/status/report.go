@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
@@ -19,7 +21,19 @@ import (
 // ReportKyma aggregates the states of a Kyma's modules from the cluster and writes the one status, and its
 // remote copy, where they are not already so.
 func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
-	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
+	result, err := a.reportKyma(ctx, in)
+	if apierrors.IsConflict(err) {
+		return a.reportKyma(ctx, in) // The Kyma is read live this time.
+	}
+	return result, err
+}
+
+func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
+	seen := in.Seen
+	if len(in.Faults) > 0 {
+		seen = nil // A step that failed may have written more than it could say.
+	}
+	kyma, standing, err := kymas.ReadNext(ctx, a.known, a.controlPlane, a.settings, in.Ref, seen)
 	if err != nil {
 		return ReportResult{}, err
 	}

@@ -38,7 +38,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	}
 	changed = before.UID == "" || before.Channel != accepted.Channel || before.DeferUpgradesUntil != accepted.DeferUpgradesUntil ||
 		!equality.Semantic.DeepEqual(before.Modules, accepted.Modules)
-	err = a.record(ctx, kyma, accepted, a.expected(ctx, kyma, accepted)...)
+	err = a.record(ctx, kyma, accepted, a.planned(ctx, kyma, accepted))
 	if apierrors.IsInvalid(err) {
 		// The definition in the remote cluster is laxer than ours.
 		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
@@ -79,15 +79,17 @@ func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	}
 }
 
-// expected are the names of the Manifests that will be made for what is asked for, as far as the catalog says now. That
-// they are on record before spares a write of their own; what is missing here is recorded by who makes them.
-func (a *Activities) expected(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) []string {
+// planned adds the plan that follows from what is accepted to the same write, which saves the resolution a write of its own.
+// If there is no plan now, or another one later, the resolution records it.
+func (a *Activities) planned(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) func(*v1beta2.KymaStatus) {
+	if a.plan == nil {
+		return nil
+	}
 	asking := kyma.DeepCopy()
 	asking.Status.Remote = &accepted
-	wanted := desired.WantedBy(asking, desired.SyncOf(asking, a.settings))
-	catalog, err := desired.Gather(ctx, desired.NewCached(a.catalog), a.settings, wanted)
+	names, entries, err := a.plan(ctx, asking)
 	if err != nil {
 		return nil
 	}
-	return catalog.ManifestNames(kyma.Name)
+	return func(s *v1beta2.KymaStatus) { s.Manifests, s.Planned = names, entries }
 }

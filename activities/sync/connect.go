@@ -13,9 +13,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// connect gives access to the Kyma's cluster and finds out which one it is. In the background it may be recognized.
+// connect gives access to the Kyma's cluster and finds out which one it is. In the background, access that is known is not
+// read again, and the cluster may be recognized.
 func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, background bool) (*session, error) {
-	r, err := a.reach(ctx, kyma, s, a.clusters.ForKyma)
+	access := a.clusters.ForKyma
+	if background {
+		access = a.clusters.Reach
+	}
+	r, err := a.reach(ctx, kyma, s, access)
 	if err != nil {
 		return nil, err
 	}

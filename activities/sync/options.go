@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/imports"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Clusters gives access to the clusters of Kymas.
@@ -54,6 +55,9 @@ type Options struct {
 	// remote clusters may take their parts from; none by default, so that only those are of use that leave
 	// their descriptor to our own registry.
 	RemoteTemplateRegistries []string
+	// Plan returns the names of the Manifests that a Kyma is to have, and how each is to be; by default, only the resolution
+	// plans.
+	Plan func(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error)
 	// Purges records what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
@@ -72,6 +76,7 @@ type Activities struct {
 	catalog      client.Reader
 	known        *fleet.Fleet
 	clusters     Clusters
+	plan         func(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error)
 	definitions  *definitions.Set
 	catalogs     *catalog.Catalogs
 	imports      *imports.Importer
@@ -127,6 +132,7 @@ func New(options Options) (*Activities, error) {
 		catalog:      options.Catalog,
 		known:        options.Known,
 		clusters:     options.Clusters,
+		plan:         options.Plan,
 		definitions:  remoteDefinitions,
 		catalogs:     remoteCatalog,
 		imports:      importer,

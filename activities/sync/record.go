@@ -30,15 +30,19 @@ func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	return a.record(ctx, kyma, recorded)
 }
 
-// record writes what is known of the remote Kyma into the status, at the resource version that was read, and adds these
-// names of Manifests to those on record.
-func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1beta2.RemoteStatus, manifests ...string) error {
+// record writes what is known of the remote Kyma into the status, at the resource version that was read, together with other
+// changes, of which each may be nil.
+func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1beta2.RemoteStatus, changes ...func(*v1beta2.KymaStatus)) error {
 	before := kyma.DeepCopy()
 	kyma.Status.Remote = &place
-	kyma.Status.Manifests = desired.Recorded(kyma.Status.Manifests, manifests)
+	for _, change := range changes {
+		if change != nil {
+			change(&kyma.Status)
+		}
+	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		kyma.Status.Remote = before.Status.Remote
+		*kyma = *before
 		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", desired.NameOf(kyma), err)
 	}
 	return nil

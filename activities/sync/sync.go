@@ -53,7 +53,7 @@ func attemptOf(ctx context.Context) int32 {
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
-	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.ReadFirst(ctx, a.known, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
@@ -93,6 +93,7 @@ func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing 
 	if err != nil {
 		return Result{}, clusters.Classify(err)
 	}
+	result.Kyma = kymas.Keep(a.known, kyma)
 	return result, nil
 }
 

@@ -48,6 +48,8 @@ type CleanupInput struct {
 // Result is what a synchronization found and did.
 type Result struct {
 	Outcome Outcome `json:"outcome"`
+	// Kyma is the version in which this synchronization left the Kyma: the next step must see that one.
+	Kyma string `json:"kyma,omitempty"`
 	// Cluster identifies the remote cluster, for the search attribute RemoteCluster.
 	Cluster string `json:"cluster,omitempty"`
 	// AcceptedChange is true when the remote Kyma's channel or modules differ from those last accepted.

@@ -18,8 +18,8 @@ import (
 // docs/design/workflows-and-signals.md#budgets, for short steps are local activities. On a busy machine some of them
 // are taken from a queue, at six events each.
 const (
-	budgetFirstInstall  = 100
-	budgetFurtherModule = 50
+	budgetFirstInstall  = 60
+	budgetFurtherModule = 15
 	budgetFiftyKicks    = 300
 )
 

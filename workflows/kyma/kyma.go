@@ -105,8 +105,9 @@ type run struct {
 	resting bool
 	// named are modules that the next resolution has worked on also if they have settled.
 	named []string
-	// seen are the versions named by the kicks that the present reconcile answers.
+	// seen are the versions named by the kicks that the present reconcile answers, left the one in which its last step left the Kyma.
 	seen []mailbox.SeenVersion
+	left string
 	// deleted is true if the present reconcile deleted Manifests. Of the modules that it changed, all were applied with applied, and
 	// with settled none has to be waited for.
 	deleted, applied, settled bool

@@ -78,7 +78,7 @@ func (r *run) synchronized(res syncing.Result, err error) (bool, error) {
 	if r.state.SyncFault = fault.FromTemporal(err); !r.state.SyncFault.IsZero() {
 		return false, nil
 	}
-	r.state.Sync = res
+	r.state.Sync, r.left = res, res.Kyma
 	r.unpark(true)
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }

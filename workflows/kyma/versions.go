@@ -1,6 +1,7 @@
 package kyma
 
 import (
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
@@ -11,7 +12,7 @@ import (
 
 // note notes the versions that kicks named, for the reconcile that answers them.
 func (r *run) note(seen []mailbox.SeenVersion) {
-	r.seen, r.deleted = seen, false
+	r.seen, r.deleted, r.left = seen, false, ""
 	for _, s := range seen {
 		r.noteNewest(s.Kind, s.ResourceVersion)
 	}
@@ -19,7 +20,7 @@ func (r *run) note(seen []mailbox.SeenVersion) {
 
 // noteWritten notes what a reconcile did to Manifests: the next steps must not use an earlier state of them.
 func (r *run) noteWritten(res resolve.Result) {
-	r.deleted = len(res.Deleted) > 0
+	r.deleted, r.left = len(res.Deleted) > 0, res.Kyma
 	for _, wrote := range res.Wrote {
 		r.noteNewest(wrote.Kind, wrote.ResourceVersion)
 	}
@@ -66,5 +67,5 @@ func (r *run) versions() []desired.Seen {
 			out = append(out, desired.Seen{Kind: kind, ResourceVersion: newest})
 		}
 	}
-	return out
+	return background.WithKyma(out, r.Ref, r.left)
 }

@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// keptObjects bounds how many objects are kept for the next step.
+	keptObjects = 256
+	// keptKyma is how long a Kyma is kept. The next step names the version that it needs.
+	keptKyma = 10 * time.Second
+	// keptManifest is how long a Manifest is kept: nobody names the version that the next step needs, so that the informer has
+	// to show every write of others.
+	keptManifest = time.Second
+)
+
+// recent keeps objects as the API server returned them to one step, for the next step of the same work in this process.
+type recent struct {
+	objects *lru.Cache[types.UID, keptObject]
+}
+
+type keptObject struct {
+	client.Object
+	at time.Time
+}
+
+func newRecent() recent {
+	objects, err := lru.New[types.UID, keptObject](keptObjects)
+	if err != nil {
+		panic(err) // only a size that is not positive is refused
+	}
+	return recent{objects}
+}
+
+// Keep keeps a Kyma or a Manifest as the API server has just returned it, so that the next step of the same work need not
+// read it. A step that fails must not call Keep: the next step then reads live.
+func (f *Fleet) Keep(object client.Object) {
+	copied, ok := object.DeepCopyObject().(client.Object)
+	if !ok || f.IsLive() {
+		return
+	}
+	for _, oldest, found := f.recent.objects.GetOldest(); found && time.Since(oldest.at) > keptKyma; _, oldest, found = f.recent.objects.GetOldest() {
+		f.recent.objects.RemoveOldest()
+	}
+	f.recent.objects.Add(object.GetUID(), keptObject{copied, time.Now()})
+}
+
+// TakeKyma returns the Kyma that the step before kept, if seen names no version but that one as the newest, and the informer
+// shows no newer one. Otherwise it returns nil. A Kyma can be taken once: a step that is repeated reads live.
+func (f *Fleet) TakeKyma(ctx context.Context, ref kick.Ref, seen []desired.Seen) *v1beta2.Kyma {
+	kyma, _ := f.take(ref.UID, keptKyma).Object.(*v1beta2.Kyma)
+	if kyma == nil || kyma.ResourceVersion != Newest(seen, shared.KindKyma) || f.knowsNewer(ctx, kyma, &v1beta2.Kyma{}) {
+		return nil
+	}
+	return kyma
+}
+
+// TakeManifest returns the Manifest that the step before wrote within the last second, and when, if the informer shows no
+// newer one. Otherwise it returns nil. A Manifest can be taken once.
+func (f *Fleet) TakeManifest(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, time.Time) {
+	kept := f.take(ref.UID, keptManifest)
+	m, _ := kept.Object.(*v1beta2.Manifest)
+	if m == nil || f.knowsNewer(ctx, m, &v1beta2.Manifest{}) {
+		return nil, time.Time{}
+	}
+	return m, kept.at
+}
+
+// NewKyma returns a Kyma from the informer. It may be old: whoever uses it writes at its resource version first.
+func (f *Fleet) NewKyma(ctx context.Context, ref kick.Ref) *v1beta2.Kyma {
+	kyma := &v1beta2.Kyma{}
+	if f.IsLive() || f.known.Get(ctx, ref.Key(), kyma) != nil || kyma.UID != ref.UID {
+		return nil
+	}
+	return kyma
+}
+
+// take removes what is kept of an object and returns it, unless it is older than that.
+func (f *Fleet) take(uid types.UID, within time.Duration) keptObject {
+	kept, found := f.recent.objects.Peek(uid)
+	if !found {
+		return keptObject{}
+	}
+	f.recent.objects.Remove(uid)
+	if time.Since(kept.at) > within {
+		return keptObject{}
+	}
+	return kept
+}
+
+// IsNewest reports whether the informer knows a Manifest that was read live, and no newer version of it.
+func (f *Fleet) IsNewest(ctx context.Context, m *v1beta2.Manifest) bool {
+	known := &v1beta2.Manifest{}
+	return !f.IsLive() && f.known.Get(ctx, client.ObjectKeyFromObject(m), known) == nil && isAtLeast(m, known)
+}
+
+// knowsNewer reports whether the informer knows a newer version of an object, or another one of its name. It may know nothing of
+// the object yet.
+func (f *Fleet) knowsNewer(ctx context.Context, object, known client.Object) bool {
+	err := f.known.Get(ctx, client.ObjectKeyFromObject(object), known)
+	return client.IgnoreNotFound(err) != nil || err == nil && !isAtLeast(object, known)
+}
+
+func isAtLeast(object, known client.Object) bool {
+	return object.GetUID() == known.GetUID() && !desired.Older(object.GetResourceVersion(), known.GetResourceVersion())
+}

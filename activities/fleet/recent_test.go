@@ -1,0 +1,99 @@
+package fleet_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func kymaAt(version string) *v1beta2.Kyma {
+	k := kyma()
+	k.ResourceVersion = version
+	return k
+}
+
+func TestTheNextStepTakesTheKymaThatTheStepBeforeLeft(t *testing.T) {
+	named := func(versions ...string) []desired.Seen {
+		var all []desired.Seen
+		for _, version := range versions {
+			all = append(all, desired.Seen{Kind: shared.KindKyma, Name: "demo", ResourceVersion: version})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		known string
+		seen  []desired.Seen
+		after time.Duration
+		taken bool
+	}{
+		"named":                             {known: "5", seen: named("7"), taken: true},
+		"named beside an older one":         {known: "7", seen: named("5", "7"), taken: true},
+		"not named":                         {known: "5"},
+		"another process left another one":  {known: "5", seen: named("8")},
+		"a kick names a newer one":          {known: "5", seen: named("7", "9")},
+		"the informer knows of a newer one": {known: "8", seen: named("7")},
+		"it is old":                         {known: "5", seen: named("7"), after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, kymaAt(c.known))
+				w.Keep(kymaAt("7"))
+				time.Sleep(c.after)
+				require.Equal(t, c.taken, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen) != nil)
+				require.Nil(t, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen), "a step that is repeated reads live")
+			})
+		})
+	}
+}
+
+func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		known := manifest("keda", "demo-uid")
+		known.UID, known.ResourceVersion = "keda-uid", "5"
+		w := newWorld(t, known)
+		written := known.DeepCopy()
+		written.ResourceVersion = "7"
+		written.Status.Inventory = []v1beta2.InventoryEntry{{ID: "whole"}}
+		ref := kick.RefOf(written)
+
+		w.Keep(written)
+		taken, at := w.TakeManifest(t.Context(), ref)
+		require.Equal(t, written, taken)
+		require.Equal(t, time.Now(), at)
+		taken, _ = w.TakeManifest(t.Context(), ref)
+		require.Nil(t, taken)
+
+		w.Keep(written)
+		time.Sleep(2 * time.Second)
+		taken, _ = w.TakeManifest(t.Context(), ref)
+		require.Nil(t, taken)
+
+		written.ResourceVersion = "4"
+		w.Keep(written)
+		taken, _ = w.TakeManifest(t.Context(), ref)
+		require.Nil(t, taken, "the informer knows of a newer one")
+	})
+}
+
+func TestAManifestIsTheNewestWhileTheInformerKnowsItAndNoNewerOne(t *testing.T) {
+	known := manifest("keda", "demo-uid")
+	known.UID, known.ResourceVersion = "keda-uid", "7"
+	w := newWorld(t, known)
+	at := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
+		m := known.DeepCopy()
+		change(m)
+		return m
+	}
+	require.True(t, w.IsNewest(t.Context(), known))
+	require.True(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "9" })), "the informer is behind")
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "5" })))
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.UID = "another" })))
+	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.Name = "gone" })))
+}

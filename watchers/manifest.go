@@ -155,12 +155,10 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	k := kick.Kick{Kind: shared.KindOfInstallation(req.Name), Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
 		k.Reason, k.Gone, k.ResourceVersion = "Manifest is gone", true, req.Version
-		if req.Kyma.Name != "" {
-			if err := w.kickKymasOf(ctx, req.Kyma, k); err != nil {
-				return reconcile.Result{}, err
-			}
+		if req.Kyma.Name == "" {
+			return reconcile.Result{}, nil
 		}
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, w.kickKymasOf(ctx, req.Kyma, k)
 	}
 	var m v1beta2.Manifest
 	if err := w.reader.Get(ctx, req.Key(), &m); err != nil || m.UID != req.UID {

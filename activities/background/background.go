@@ -65,9 +65,9 @@ type StatusSteps interface {
 }
 
 // New joins the steps.
-func New(remote RemoteSteps, resolver Resolver, installer Installer, status StatusSteps, manifests ManifestReporter) *Activities {
+func New(remote RemoteSteps, resolver Resolver, installer Installer, statuses StatusSteps, reporter ManifestReporter) *Activities {
 	return &Activities{
-		synchronizer: remote, cleaner: remote, resolver: resolver, installer: installer, reporter: status, releaser: status, manifests: manifests,
+		synchronizer: remote, cleaner: remote, resolver: resolver, installer: installer, reporter: statuses, releaser: statuses, manifests: reporter,
 	}
 }
 

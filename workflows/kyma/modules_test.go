@@ -260,13 +260,10 @@ func TestANoisyModuleSlowsOnlyItself(t *testing.T) {
 
 // A workflow task that fails stops all modules of a Kyma, so nothing that an activity answers may make it fail.
 func TestTheWorkGoesOnWhateverAnActivityAnswers(t *testing.T) {
-	outcomes := []manifests.Outcome{"", "of a later release"}
-	for _, outcome := range []manifests.Outcome{
-		manifests.OutcomeApplied, manifests.OutcomeGone, manifests.OutcomeNotOurs, manifests.OutcomeDeleting, manifests.OutcomeSkipped,
+	outcomes := []manifests.Outcome{
+		"", "of a later release", manifests.OutcomeApplied, manifests.OutcomeGone, manifests.OutcomeNotOurs, manifests.OutcomeDeleting, manifests.OutcomeSkipped,
 		manifests.OutcomeUnmanaged, manifests.OutcomeShared, manifests.OutcomeRefused, manifests.OutcomeIncomplete, manifests.OutcomeLater,
 		manifests.OutcomeWaiting, manifests.OutcomeRemoved,
-	} {
-		outcomes = append(outcomes, outcome)
 	}
 	observed := []readiness.Observed{{}, {State: "of a later release"}, {State: shared.StateReady}, {State: shared.StateError, Reason: readiness.ReasonWorkloadStuck}, {State: shared.StateProcessing, DefaultCRWanted: true}}
 	for i, outcome := range outcomes {

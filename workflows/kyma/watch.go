@@ -79,14 +79,16 @@ func (r *run) startWatch(ctx workflow.Context) {
 		if !slices.Contains(r.watches, w) {
 			return // Nobody waits for its answer any more.
 		}
+		// A module that was interrupted may wait again, in another state.
+		waiting := slices.DeleteFunc(slices.Clone(w.modules), func(m *moduleRun) bool { return m.watch != w })
 		r.endWatch(w)
 		if temporal.IsCanceledError(err) || attempts.DeadlinePassed(err) {
 			return
 		}
-		for _, m := range w.modules {
-			if at := slices.IndexFunc(news, func(n install.ModuleNews) bool { return n.Ref == m.Ref }); m.followed && at >= 0 {
+		for _, m := range waiting {
+			if at := slices.IndexFunc(news, func(n install.ModuleNews) bool { return n.Ref == m.Ref }); at >= 0 {
 				m.news = &news[at]
-			} else if m.followed && err != nil {
+			} else if err != nil {
 				m.news = &install.ModuleNews{Ref: m.Ref, Fault: fault.FromTemporal(err)}
 			}
 		}
@@ -113,9 +115,10 @@ func (m *moduleRun) awaitNews(ctx workflow.Context) (*install.ModuleNews, error)
 		}
 		m.Drain()
 	}
-	m.followed = false
 	news := m.news
-	m.news = nil
+	if m.followed, m.news = false, nil; m.IsDue(ctx) {
+		news = nil // Another step comes first.
+	}
 	if w := m.watch; w != nil {
 		// Another module may be waiting for news of the same watch.
 		if m.watch = nil; !slices.ContainsFunc(w.modules, func(other *moduleRun) bool { return other.watch == w }) {

@@ -177,3 +177,30 @@ func TestAReportOfModulesTakesNoKickThatNeedsAReconcile(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"m1": 20 * time.Second}, at)
 	require.Equal(t, 3, w.count("resolve"), "the first, one for the kick before, one for those that came with the news")
 }
+
+// What was read for an earlier state of a module says nothing about the present one.
+func TestNewsOfAnEarlierStateOfAModuleDoesNotCount(t *testing.T) {
+	w, env, at := fleetOf(t, time.Minute, time.Minute)
+	const again = "applied again"
+	w.applying = func(kick.Ref) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: manifests.OutcomeApplied, Module: "m1", Observed: readiness.Observed{State: shared.StateProcessing, Message: again}}, nil
+	}
+	began, wait := env.Now(), w.wait
+	w.wait = func(n int, in install.Followed) (readiness.Observed, error) {
+		if in.Reported.Message != again {
+			return wait(n, in)
+		}
+		if left := 2*time.Minute - env.Now().Sub(began); left > 0 {
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: left}
+		}
+		return readiness.Observed{State: shared.StateReady}, nil
+	}
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Work: true, Namespace: "kcp-system", Name: "m1", UID: "uid-1", Urgent: true})
+	}, 10*time.Second)
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, map[string]time.Duration{"m1": 2 * time.Minute, "m2": time.Minute}, at)
+	require.Equal(t, 2, w.count("write Ready"))
+}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,16 @@ func TestThePreviousReleaseAndThisOneTakeEvents(t *testing.T) {
 			w.Eventually("the Watcher is Ready", soon, func(c *assert.CollectT) {
 				require.NoError(c, w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(watcher), watcher))
 				assert.Equal(c, shared.StateReady, watcher.Status.State)
+			})
+			if phase.instance != w.workers {
+				return
+			}
+			// Its first task waits for the process that was killed, since that has the workflow in memory.
+			version := map[bool]string{previousBuild: previousVersion, thisBuild: thisVersion}[phase.previous]
+			w.Eventually("the workflow of certificates is continued by "+version, time.Minute, func(c *assert.CollectT) {
+				newest := w.Runs(`WorkflowType="` + kick.CertificatesWorkflow + `"`)[0]
+				builds := tasks.Of(w.HistoryOf(newest)).Builds
+				assert.Equal(c, []string{version}, builds[max(0, len(builds)-1):])
 			})
 		})
 	}

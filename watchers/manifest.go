@@ -99,15 +99,14 @@ func (w *watcher) planEvents() handler.TypedFuncs[*v1beta2.Kyma, manifestRequest
 // isPlanned reports whether the plan of its Kyma, as the cache has it, allows a Manifest: the plan was recorded while the
 // Manifest was being refused.
 func (w *watcher) isPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
-	kyma := w.kymaOf(ctx, m)
-	return kyma != nil && planned.Allows(kyma, m)
+	return planned.Allows(w.kymaOf(ctx, m), m)
 }
 
-// kymaOf returns the Kyma of a Manifest as the cache has it; nil if it has none.
+// kymaOf returns the Kyma of a Manifest as the cache has it; an empty one if it has none.
 func (w *watcher) kymaOf(ctx context.Context, m *v1beta2.Manifest) *v1beta2.Kyma {
 	owner, kyma := manifests.KymaRefOf(m), &v1beta2.Kyma{}
 	if w.reader.Get(ctx, owner.Key(), kyma) != nil || kyma.UID != owner.UID {
-		return nil
+		return &v1beta2.Kyma{}
 	}
 	return kyma
 }
@@ -171,8 +170,8 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		return reconcile.Result{}, w.Unowned.SettleUnowned(ctx, req.Ref)
 	}
 	k.ResourceVersion = m.ResourceVersion
-	switch owner := w.kymaOf(ctx, &m); {
-	case !m.DeletionTimestamp.IsZero() && !req.Listed && owner != nil && !owner.DeletionTimestamp.IsZero():
+	switch {
+	case !m.DeletionTimestamp.IsZero() && !req.Listed && !w.kymaOf(ctx, &m).DeletionTimestamp.IsZero():
 		return reconcile.Result{}, nil // The workflow of its Kyma deletes it.
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting, k.IfIdle = "Manifest is being deleted", true, true

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,8 +80,9 @@ func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	}
 }
 
-// planned adds the plan that follows from what is accepted to the same write, which saves the resolution a write of its own.
-// If there is no plan now, or another one later, the resolution records it.
+// planned adds the plan that follows from what is accepted to the same write, which saves the resolution a write of its own. If
+// there is no plan now, or another one later, the resolution records it. So it does with a plan that changes Manifests that are
+// there: until they are written, which may be long if the rest of the synchronization fails, their modules are worked on as they are.
 func (a *Activities) planned(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) func(*v1beta2.KymaStatus) {
 	if a.plan == nil {
 		return nil
@@ -91,5 +93,10 @@ func (a *Activities) planned(ctx context.Context, kyma *v1beta2.Kyma, accepted v
 	if err != nil {
 		return nil
 	}
-	return func(s *v1beta2.KymaStatus) { s.Manifests, s.Planned = names, entries }
+	return func(s *v1beta2.KymaStatus) {
+		s.Manifests = desired.Recorded(s.Manifests, names)
+		if !slices.ContainsFunc(s.Planned, func(before v1beta2.PlannedManifest) bool { return !slices.Contains(entries, before) }) {
+			s.Planned = entries
+		}
+	}
 }

@@ -141,19 +141,15 @@ func (r *run) step(ctx workflow.Context) error {
 	case err == nil && out.Until.IsZero():
 		r.last, r.RetryAt = out, now.Add(forever)
 	case err == nil:
-		r.last, r.RetryAt = out, later(out.Until, r.Pace.Until)
+		r.last, r.RetryAt = out, r.Pace.Until
+		if out.Until.After(r.Pace.Until) {
+			r.RetryAt = out.Until
+		}
 	case r.RetryAt.IsZero():
 		r.RetryAt = now.Add(rejectedWait) // nothing may stick for ever
 	}
 	r.showState(ctx)
 	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // showState copies the state into what the query and the current details show.

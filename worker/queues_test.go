@@ -35,7 +35,7 @@ var assembled = Options{
 		Background: &background.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Sweep: &sweep.Activities{},
 		Manifests: &ManifestActivities{Steps: &manifests.Steps{}, Install: &install.Activities{}, Uninstall: &uninstall.Activities{}, Purge: &purge.Activities{}},
 	},
-	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Background: 3, Sweep: 8},
+	Slots:       Slots{Workflow: 16, ControlPlane: 10, Remote: 20, Background: 3, Sweep: 8},
 	StopTimeout: 20 * time.Second,
 }
 
@@ -66,7 +66,11 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Equal(t, expected.slots, q.options.MaxConcurrentActivityExecutionSize, q.name)
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
 		if q.name == "lifecycle-manager-control-plane" {
-			require.Equal(t, 5, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+			require.Equal(t, 16, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+			// A single kind of poller asks for the tasks of sleeping workflows as long as there are any, and new ones wait.
+			require.Equal(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+				MinimumNumberOfPollers: 2, InitialNumberOfPollers: 4, MaximumNumberOfPollers: 4,
+			}), q.options.WorkflowTaskPollerBehavior, "else polls for sleeping workflows hold the slots of new ones")
 			require.Equal(t, stickyTimeout, q.options.StickyScheduleToStartTimeout, "else a busy process loses its workflows to the queue of all")
 		}
 		if q.name == "lifecycle-manager-background" {

@@ -126,6 +126,9 @@ func (w *Workers) queues(o Options) []taskQueue {
 		controlPlane.activities = append(controlPlane.activities, a.Certificates.RotateCertificates)
 	}
 	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
+	// A poll holds a slot while it waits. With as many polls as slots, those for sleeping workflows, of which nobody had woken
+	// one, left a single slot to a hundred new ones.
+	controlPlane.options.WorkflowTaskPollerBehavior = pollers(o.Slots.Workflow / 4)
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
 	controlPlane.options.Interceptors = o.interceptors()
 
@@ -216,9 +219,9 @@ const stickyTimeout = 20 * time.Second
 // pollers are how many goroutines ask Temporal for tasks of one kind at once. They come and go with the backlog, and
 // those for the tasks of new and of sleeping workflows are apart. The SDK's default is two for both, which ask for
 // those of sleeping ones as long as there are any: on a busy fleet a new workflow then waited for minutes.
-func pollers() worker.PollerBehavior {
+func pollers(most int) worker.PollerBehavior {
 	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
-		MinimumNumberOfPollers: 2, InitialNumberOfPollers: 5, MaximumNumberOfPollers: 50,
+		MinimumNumberOfPollers: 2, InitialNumberOfPollers: max(2, min(5, most)), MaximumNumberOfPollers: max(2, most),
 	})
 }
 
@@ -226,8 +229,8 @@ func (w *Workers) queue(o Options, slots int) worker.Options {
 	return worker.Options{
 		DeploymentOptions:                  o.deployment(),
 		MaxConcurrentActivityExecutionSize: slots,
-		WorkflowTaskPollerBehavior:         pollers(),
-		ActivityTaskPollerBehavior:         pollers(),
+		WorkflowTaskPollerBehavior:         pollers(50),
+		ActivityTaskPollerBehavior:         pollers(50),
 		WorkerStopTimeout:                  o.StopTimeout,
 		// Heartbeats of writing activities are sent every few seconds, so that a lost connection is
 		// noticed well within the heartbeat time-out.

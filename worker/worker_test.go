@@ -56,14 +56,6 @@ func TestWorkersThatStartedStopWhenAnotherCannotStart(t *testing.T) {
 	require.Zero(t, second.stops.Load())
 }
 
-// The SDK's default is one kind of poller for all workflow tasks, which asks for those of sleeping workflows as long
-// as there are any: new workflows then wait for minutes on a busy fleet.
-func TestTasksOfNewWorkflowsHavePollersOfTheirOwn(t *testing.T) {
-	options := (&Workers{}).queue(Options{}, 10)
-	require.Equal(t, pollers(), options.WorkflowTaskPollerBehavior)
-	require.IsType(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}), options.WorkflowTaskPollerBehavior)
-}
-
 // Without the flag, workers are as they always were: nothing has to be made current.
 func TestWorkersAreAVersionWhereTheyAreToBe(t *testing.T) {
 	require.Zero(t, (&Workers{}).queue(Options{BuildID: "1.0.0"}, 1).DeploymentOptions)

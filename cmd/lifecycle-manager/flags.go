@@ -130,7 +130,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.Float32Var(&f.remoteQPS, "k8s-skr-client-qps", 50, "requests per second to one remote cluster")
 	set.IntVar(&f.remoteBurst, "k8s-skr-client-burst", 100, "burst of requests to one remote cluster")
 	set.IntVar(&f.remoteConcurrency, "k8s-skr-client-concurrency", 16, "requests to one remote cluster that are under way at once, per process")
-	set.IntVar(&f.workflowSlots, "workflow-slots", 8, "workflow tasks at once, in which short steps are tried first")
+	set.IntVar(&f.workflowSlots, "workflow-slots", 16, "workflow tasks at once, in which short steps are tried first")
 	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
 	set.IntVar(&f.backgroundSlots, "background-slots", 4, "background reconciles at once, such as those after a change of the catalog")
 	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")

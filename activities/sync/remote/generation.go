@@ -94,10 +94,13 @@ func Apply(ctx context.Context, c client.Client, manager string,
 const servedWithin = 10 * time.Second
 
 // UntilServed repeats a request while the cluster says that it does not serve the kind. A kind whose definition is
-// fresh is not asked for at once, which would be in vain.
+// fresh is not asked for at once, which would be in vain: an API server that has time serves it after a tenth of a second.
 func UntilServed(ctx context.Context, fresh bool, request func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, servedWithin)
+	defer cancel()
+	pauses := wait.Backoff{Duration: 125 * time.Millisecond, Factor: 2, Steps: 5}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, servedWithin, !fresh, func(context.Context) (bool, error) {
+	err := pauses.DelayFunc().Until(ctx, !fresh, true, func(context.Context) (bool, error) {
 		last = request()
 		return !KindMissing(last), nil
 	})

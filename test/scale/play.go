@@ -45,6 +45,7 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 	}
 	for _, s := range e.scenario.Phases {
 		say("%s", s.Name)
+		before := slices.Clone(p.there)
 		measured, err := e.measure(ctx, s, func(ctx context.Context) (outcome, error) { return p.do(ctx, s) })
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
@@ -54,7 +55,11 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 		if err := pause(ctx, durationOr(e.scenario.Settle, 3*time.Second)); err != nil {
 			return r, err
 		}
-		if measured.Histories, err = e.sampleHistories(ctx, p.there); err != nil {
+		sample := slices.DeleteFunc(before, func(k int) bool { return slices.Contains(p.there, k) })
+		if len(sample) == 0 {
+			sample = p.there // none was deleted
+		}
+		if measured.Histories, err = e.sampleHistories(ctx, sample); err != nil {
 			return r, err
 		}
 		measured.Failed = s.Expect.Exceeded(measured)

@@ -16,6 +16,9 @@ const (
 	modulesAtOnce = 4
 	// quickLimit is how long InstallModules may have worked on a module when the last object is begun.
 	quickLimit = 2 * time.Second
+	// quickTimeout is when InstallModules gives up what still hangs, so that the results of other modules count: its local
+	// activity ends after 4 s.
+	quickTimeout = 3500 * time.Millisecond
 )
 
 // ModulesInput names Manifests of a Kyma to install or upgrade.
@@ -40,6 +43,8 @@ func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Ins
 	all := make([]Installed, len(in.Manifests))
 	var group errgroup.Group
 	group.SetLimit(modulesAtOnce)
+	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
+	defer cancel()
 	until := time.Now().Add(quickLimit)
 	for i, ref := range in.Manifests {
 		all[i] = Installed{Ref: ref, Later: true}

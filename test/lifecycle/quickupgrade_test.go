@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,4 +78,24 @@ func TestAnUpgradeThatTakesSecondsIsRecordedOnceItIsDone(t *testing.T) {
 	s.requests.intercept(nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.Equal(t, "1.2.0", s.read().Status.InstalledVersion)
+}
+
+// With several modules, the results of the others would be lost with the local activity, and a reconcile in the background would
+// keep an edit waiting.
+func TestAModuleThatHangsIsGivenUpInTime(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
+	s.installReady()
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Version = "1.1.0" })
+	inTime := time.Now().Add(5 * time.Second)
+	var asked atomic.Int32
+	s.requests.intercept(func(r *http.Request) error {
+		asked.Add(1)
+		deadline, has := r.Context().Deadline()
+		assert.True(t, has && deadline.Before(inTime), "%s would hang until %s", r.URL.Path, deadline)
+		return errors.New("the connection is lost")
+	})
+	all, err := s.activities.Install.InstallModules(t.Context(), install.ModulesInput{Manifests: []kick.Ref{s.ref()}})
+	require.NoError(t, err)
+	require.True(t, all[0].Later)
+	require.Positive(t, asked.Load())
 }

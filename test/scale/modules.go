@@ -23,6 +23,18 @@ func (e *environment) push(ctx context.Context, version string, modules ...int) 
 // badObject is what no API server takes.
 const badObject = "---\napiVersion: v1\nkind: Service\nmetadata: {name: bad, namespace: kyma-system}\nspec: {}\n"
 
+// hangingObject is of a kind that no other module has.
+const hangingObject = `---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: hanging, namespace: kyma-system}
+spec:
+  selector: {matchLabels: {app: hanging}}
+  template:
+    metadata: {labels: {app: hanging}}
+    spec: {containers: [{name: server, image: "registry.example.com/server"}]}
+`
+
 // pushBad publishes a version of a module that fails in each cluster, and puts it into the channel.
 func (e *environment) pushBad(ctx context.Context, version string, m int) error {
 	return e.pushManifest(ctx, version, m, moduleManifest(moduleName(m), version, e.objects)+badObject)

@@ -208,26 +208,62 @@ func (p *player) delete(ctx context.Context, s scenarios.Deletion) (outcome, err
 
 func (p *player) edits(ctx context.Context, s scenarios.Edits) (outcome, error) {
 	edited, upgraded := newWaiting(), newWaiting()
-	result := outcome{kymas: min(s.Count, len(p.there)), latencies: map[string]*waiting{"edits": edited}}
+	lost, there := p.split(s.Lost)
+	result := outcome{kymas: min(s.Count, len(there)), latencies: map[string]*waiting{"edits": edited}}
 	if s.WhileUpgrading {
-		result.kymas, result.latencies["kymas"] = len(p.there), upgraded
-		upgraded.forAll(p.there, p.ready(p.after(s.Modules)))
+		result.kymas, result.latencies["kymas"] = len(there), upgraded
+		upgraded.forAll(there, p.ready(p.after(s.Modules)))
 	}
-	return result, p.observe(ctx, allMost, func(ctx context.Context) error {
+	if err := p.setFaults(ctx, faultOf(lost)); err != nil {
+		return outcome{}, err
+	}
+	err := p.observe(ctx, allMost, func(ctx context.Context) error {
 		if s.WhileUpgrading {
 			if err := p.pushNext(ctx, s.Modules); err != nil {
 				return err
 			}
 		}
-		return p.editSome(ctx, s.Count, s.Where, durationOr(s.Every, 100*time.Millisecond), edited)
+		if s.WhileHanging {
+			if err := p.pushHanging(ctx); err != nil {
+				return err
+			}
+		}
+		return p.editSome(ctx, there, s.Count, s.Where, durationOr(s.Every, 100*time.Millisecond), edited)
 	}, edited, upgraded)
+	if err != nil || len(lost) == 0 {
+		return result, err
+	}
+	return result, p.setFaults(ctx, nil)
 }
 
-// editSome edits so many Kymas from all over the fleet, one after the other, and records the expected result of each.
-func (p *player) editSome(ctx context.Context, count int, where string, every time.Duration, edited *waiting) error {
-	count = min(count, len(p.there))
+// split returns a part of the Kymas, evenly spread, and the others.
+func (p *player) split(share float64) (part, others []int) {
+	for i, kyma := range p.there {
+		// Where the share of those up to here passes a whole number.
+		if int(float64(i+1)*share) > int(float64(i)*share) {
+			part = append(part, kyma)
+		} else {
+			others = append(others, kyma)
+		}
+	}
+	return part, others
+}
+
+// pushHanging publishes a version of the first module with an object to which no cluster answers.
+func (p *player) pushHanging(ctx context.Context) error {
+	p.releases[0]++
+	if err := p.setFaults(ctx, map[string]any{"name": "hangs", "resources": []string{"statefulsets"}, "blackHole": true}); err != nil {
+		return err
+	}
+	version := versionOf(p.releases[0])
+	return p.pushManifest(ctx, version, 0, moduleManifest(moduleName(0), version, p.objects)+hangingObject)
+}
+
+// editSome edits so many of these Kymas, from all over the fleet and one after the other, and records the expected result of each.
+func (p *player) editSome(ctx context.Context, kymas []int, count int, where string, every time.Duration, edited *waiting) error {
+	count = min(count, len(kymas))
 	for i := range count {
-		kyma := p.there[i*len(p.there)/count]
+		kyma := kymas[i*len(kymas)/count]
 		add := !p.edited[kyma]
 		p.edited[kyma] = add
 		edited.forAll([]int{kyma}, hasModule(p.additional(), add))
@@ -251,7 +287,7 @@ func (p *player) restart(ctx context.Context, s scenarios.Restart) (outcome, err
 			return outcome{}, err
 		}
 	}
-	if err := p.editSome(ctx, s.Edits, scenarios.ControlPlane, 0, all); err != nil {
+	if err := p.editSome(ctx, p.there, s.Edits, scenarios.ControlPlane, 0, all); err != nil {
 		return outcome{}, err
 	}
 	if err := pause(ctx, durationOr(s.Down, 0)-time.Since(down)); err != nil {
@@ -268,16 +304,8 @@ func (p *player) restart(ctx context.Context, s scenarios.Restart) (outcome, err
 }
 
 func (p *player) blackHole(ctx context.Context, s scenarios.BlackHole) (outcome, error) {
-	var lost, others []int
-	for i, kyma := range p.there {
-		// Evenly spread: where the share of those up to here passes a whole number.
-		if int(float64(i+1)*s.Share) > int(float64(i)*s.Share) {
-			lost = append(lost, kyma)
-		} else {
-			others = append(others, kyma)
-		}
-	}
-	if err := p.setFaults(ctx, lost); err != nil {
+	lost, others := p.split(s.Share)
+	if err := p.setFaults(ctx, faultOf(lost)); err != nil {
 		return outcome{}, err
 	}
 	began := time.Now()
@@ -293,15 +321,23 @@ func (p *player) blackHole(ctx context.Context, s scenarios.BlackHole) (outcome,
 		p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
 }
 
-// setFaults lets these clusters answer no more, and all others answer.
-func (p *player) setFaults(ctx context.Context, lost []int) error {
+// faultOf is that these clusters answer no more; nil for none.
+func faultOf(lost []int) map[string]any {
+	if len(lost) == 0 {
+		return nil
+	}
 	names := make([]string, 0, len(lost))
 	for _, number := range lost {
 		names = append(names, fmt.Sprintf("%05d", number))
 	}
+	return map[string]any{"name": "lost", "clusters": names, "blackHole": true}
+}
+
+// setFaults has the clusters do something wrong, or nothing.
+func (p *player) setFaults(ctx context.Context, rule map[string]any) error {
 	faults := map[string]any{}
-	if len(names) > 0 {
-		faults["rules"] = []any{map[string]any{"name": "lost", "clusters": names, "blackHole": true}}
+	if rule != nil {
+		faults["rules"] = []any{rule}
 	}
 	text, err := yaml.Marshal(faults)
 	if err != nil {

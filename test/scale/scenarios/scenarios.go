@@ -109,6 +109,11 @@ type Edits struct {
 	Every *metav1.Duration `json:"every,omitempty"`
 	// WhileUpgrading pushes a new version of all other modules just before.
 	WhileUpgrading bool `json:"whileUpgrading,omitempty"`
+	// Lost is the part of the clusters that answers no more from then on. Their Kymas are not edited, nor waited for.
+	Lost float64 `json:"lost,omitempty"`
+	// WhileHanging pushes a version of the first module just before that hangs in all clusters: they never answer to one of its
+	// objects. It stays.
+	WhileHanging bool `json:"whileHanging,omitempty"`
 	// Modules is of how many modules there is a new version; of all by default.
 	Modules int `json:"modules,omitempty"`
 	// Where is controlPlane (the default, which needs sync) or remote: then an edit waits for the resync as well.
@@ -244,6 +249,9 @@ func (e *Edits) complete(sync bool) error {
 	}
 	if e.Count < 1 {
 		return errors.New("edits: count is at least 1")
+	}
+	if e.Lost < 0 || e.Lost >= 1 || e.Lost > 0 && e.WhileHanging {
+		return errors.New("edits: lost is below 1, and not with whileHanging")
 	}
 	if e.Where == ControlPlane && !sync {
 		return errEditsNeedSync

@@ -110,10 +110,10 @@ func shots() []shot {
 	return []shot{
 		{
 			// The first things that the workflow did come first.
-			file: "temporal-ui.png", text: "synchronize the remote cluster", clicks: []string{"Descending", "Minimized"}, height: 1360,
+			file: "temporal-ui.png", below: "/history", text: "synchronize the remote cluster", clicks: []string{"Descending"}, height: 1360,
 		},
 		{
-			file: "temporal-details.png", below: "/user-metadata", text: "Events with Metadata", height: 1000,
+			file: "temporal-details.png", below: "/user-metadata", text: "for freshness", height: 1000,
 		},
 	}
 }
@@ -122,18 +122,19 @@ const patience = 2 * time.Minute
 
 // photograph takes all pictures of a workflow's page.
 func (s settings) photograph(ctx context.Context, page string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	b, err := openBrowser(ctx, s.browser)
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	// The browser outlives it, for a picture of what was there instead.
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	// The address without a run leads to the one with the latest run.
 	if err := b.open(page, s.width, shots()[0].height); err != nil {
 		return err
 	}
-	if err := b.waitFor(ctx, `location.pathname.endsWith("/history")`); err != nil {
+	if err := b.waitFor(ctx, `location.pathname.endsWith("/timeline")`); err != nil {
 		return fmt.Errorf("wait for the run of %s: %w", page, err)
 	}
 	run, err := b.address()
@@ -142,7 +143,7 @@ func (s settings) photograph(ctx context.Context, page string) error {
 	}
 	for _, shot := range shots() {
 		path := filepath.Join(s.out, shot.file)
-		if err := s.take(ctx, b, strings.TrimSuffix(run, "/history")+shot.below, shot, path); err != nil {
+		if err := s.take(ctx, b, strings.TrimSuffix(run, "/timeline")+shot.below, shot, path); err != nil {
 			// The picture shows what was there instead.
 			return errors.Join(fmt.Errorf("take %s: %w", path, err), b.picture(path+".failed.png"))
 		}

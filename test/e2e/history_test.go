@@ -20,7 +20,7 @@ import (
 const (
 	budgetFirstInstall  = 60
 	budgetFurtherModule = 15
-	budgetFiftyKicks    = 200
+	budgetFiftyKicks    = 40 // without signals and workflow tasks
 )
 
 // assertHistoryBudgets compares a first installation with its budget. These are counts, so they are stable.

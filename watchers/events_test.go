@@ -30,9 +30,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// hasty is a queue in which nothing waits, and that notes for how long the last request should have waited.
+type hasty[R comparable] struct {
+	workqueue.TypedRateLimitingInterface[R]
+	lag *time.Duration
+}
+
+func (h hasty[R]) AddAfter(request R, lag time.Duration) {
+	*h.lag = lag
+	h.Add(request)
+}
+
 // asked returns what a handler asks for, as the queue merges it.
 func asked[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R])) []R {
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[R]())
+	all, _ := askedAfter(handle)
+	return all
+}
+
+// askedAfter is asked, and returns also for how long the last request that was to wait has to.
+func askedAfter[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R])) ([]R, time.Duration) {
+	q := hasty[R]{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[R]()), new(time.Duration)}
 	defer q.ShutDown()
 	handle(q)
 	var all []R
@@ -41,7 +58,7 @@ func asked[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R]))
 		all = append(all, request)
 		q.Done(request)
 	}
-	return all
+	return all, *q.lag
 }
 
 func TestWhichEventsOfAKymaAreActedOn(t *testing.T) {
@@ -117,9 +134,25 @@ func TestWhichEventsOfAManifestAreActedOn(t *testing.T) {
 	left := manifestRequest{Ref: ref, Gone: true, Kyma: demo}
 	require.Equal(t, []manifestRequest{left, {Ref: kick.Ref{Namespace: "kcp-system", Name: "demo-m", UID: "new"}}},
 		updated(func(m *v1beta2.Manifest) { m.UID = "new" }))
-	require.Equal(t, []manifestRequest{left}, asked(func(q manifestQueue) {
-		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Manifest]{Object: manifestWith(nil)}, q)
-	}))
+	for name, c := range map[string]struct {
+		kyma *v1beta2.Kyma
+		lag  time.Duration
+	}{
+		"of a living Kyma": {kyma: kymaWith(nil)},
+		"of a Kyma under deletion, whose workflow removed it": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) {
+				k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerKyma}
+			}),
+			lag: removalLag,
+		},
+	} {
+		w, _, _ := newWatcher(t, c.kyma)
+		requests, lag := askedAfter(func(q manifestQueue) {
+			w.manifestEvents().Delete(ctx, event.TypedDeleteEvent[*v1beta2.Manifest]{Object: manifestWith(nil)}, q)
+		})
+		require.Equal(t, []manifestRequest{left}, requests, name)
+		require.Equal(t, c.lag, lag, name)
+	}
 }
 
 // A plan that was lost is recorded again, and its Manifest, which was refused meanwhile, is as it was.

@@ -88,7 +88,7 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Kyma], q kymaQueue) {
 			w.rollout.forget(e.Object.UID)
-			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true})
+			q.AddAfter(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true}, removalLag)
 		},
 	}
 }
@@ -111,11 +111,9 @@ func isOrphaned(before, after *v1beta2.Kyma) bool {
 // othersAnnotations are the annotations of an object without those that this instance sets and that change nothing.
 func othersAnnotations(obj client.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
-	delete(annotations, shared.AnnotationChannels)
-	delete(annotations, origin.AnnotationBackground)
-	delete(annotations, origin.AnnotationSince)
-	delete(annotations, origin.AnnotationTrace)
-	delete(annotations, staged.AnnotationUpgrade)
+	for _, own := range []string{shared.AnnotationChannels, origin.AnnotationBackground, origin.AnnotationSince, origin.AnnotationTrace, staged.AnnotationUpgrade} {
+		delete(annotations, own)
+	}
 	return annotations
 }
 

@@ -44,6 +44,9 @@ type manifestRequest struct {
 // planLag is how long a change of a Manifest waits for the plan behind it to reach the cache.
 const planLag = 300 * time.Millisecond
 
+// removalLag is how long the news waits that a Manifest or a Kyma under deletion is gone: the workflow that removed it ends by itself.
+const removalLag = 2 * time.Second
+
 type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 
 func (w *watcher) addManifests(mgr manager.Manager) error {
@@ -71,8 +74,12 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q manifestQueue) {
-			q.Add(gone(e.Object, e.Object.ResourceVersion))
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q manifestQueue) {
+			var lag time.Duration
+			if w.kymaOf(ctx, e.Object).DeletionTimestamp != nil {
+				lag = removalLag
+			}
+			q.AddAfter(gone(e.Object, e.Object.ResourceVersion), lag)
 		},
 	}
 }

@@ -94,8 +94,8 @@ func (w *watcher) kickOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	var due bool
 	switch {
 	case m.UID == holder.UID:
-		// It was shown as another's until now, or took over what another had.
-		due = m.Status.Settled && m.Status.InstalledRef == "" && isShownAsShared(m) ||
+		// It was shown as another's until now, and so has no counts, or took over what another had.
+		due = m.Status.Settled && m.Status.InstalledRef == "" && m.Status.Counts == nil && m.Status.DefaultCR == nil ||
 			len(m.Status.TakenOverFrom) > 0 && m.Status.InputsDigest == ""
 	case m.Spec.Version != holder.Spec.Version:
 		if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == shared.KindKyma {
@@ -139,10 +139,4 @@ func (w *watcher) kickRefused(ctx context.Context, module string) error {
 		}
 	}
 	return nil
-}
-
-// isShownAsShared tells whether a Manifest was last reconciled as one that another installs: it has no counts, for it
-// installed nothing.
-func isShownAsShared(m *v1beta2.Manifest) bool {
-	return m.Status.Counts == nil && m.Status.DefaultCR == nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
@@ -207,7 +208,26 @@ func TestAKymaIsRemovedInOrder(t *testing.T) {
 	kickAt(env, 30*time.Second, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Name: "demo-sample-1", Urgent: true})
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"sync", "report", "delete", "report", "delete", "cleanup", "release"}, w.calls)
+	require.Equal(t, []string{"sync", "report", "delete", "delete", "cleanup", "release"}, w.calls)
+}
+
+func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
+	w := deletingWorld(0)
+	w.delete = func(int) (resolve.DeleteResult, error) {
+		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
+		if w.count("remove") == 0 {
+			res.Remaining, res.Removing = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+		}
+		return res, nil
+	}
+	env := environment(t, w)
+	carry := &Carry{Reconciled: true, Deleting: true}
+	carry.Pending = mailbox.Pending{Count: 1, Urgent: true}
+	began := env.Now()
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: carry})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"report", "delete", "remove", "delete", "cleanup", "release"}, w.calls, "one report says that modules are removed")
+	require.Less(t, env.Now().Sub(began), time.Second, "nobody waits for a kick")
 }
 
 func TestARemovalGoesOnThoughTheKickThatAManifestIsGoneWasLost(t *testing.T) {

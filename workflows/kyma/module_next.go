@@ -21,7 +21,7 @@ const (
 	phaseRest modulePhase = "Rest"
 	// phaseRemove: the next pass of the removal is due.
 	phaseRemove modulePhase = "Remove"
-	// phaseFollowRemoval: the removal waits for something in the clustem.
+	// phaseFollowRemoval: the removal waits for something in the cluster.
 	phaseFollowRemoval modulePhase = "FollowRemoval"
 	// phaseEnded: the Manifest has settled, is gone, or was released, or a step failed and is not tried again: then the sweep
 	// kicks when the cluster answers.

@@ -66,9 +66,7 @@ func (m *moduleRun) purge(ctx workflow.Context) error {
 		m.state.Phase = phaseEnded
 		m.forced(res)
 		m.reported(ctx, readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(m.kyma.state.Purge.Forced, res)})
-		m.kyma.Box.Put(kick.Kick{
-			Reason: "Manifest was purged", Kind: shared.KindOfInstallation(m.Ref.Name), Namespace: m.Ref.Namespace, Name: m.Ref.Name, Urgent: true,
-		})
+		m.tellRemoval("Manifest was purged")
 	}
 	m.EndStep(ctx, started)
 	return nil

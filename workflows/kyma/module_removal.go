@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
@@ -57,11 +58,23 @@ func (m *moduleRun) remove(ctx workflow.Context) error {
 	case manifests.OutcomeApplied:
 		// Somebody saw a deletion timestamp, but this Manifest has none.
 		m.state.Phase, m.state.Deleting = phaseReconcile, false
+	case manifests.OutcomeGone, manifests.OutcomeRemoved:
+		m.state.Phase = phaseEnded
+		m.tellRemoval("Manifest was removed")
 	default:
 		m.state.Phase = phaseEnded
 	}
 	m.EndStep(ctx, started)
 	return nil
+}
+
+// tellRemoval lets the removal of the Kyma go on, now that the module is removed.
+func (m *moduleRun) tellRemoval(reason string) {
+	if m.kyma.state.Deleting {
+		m.kyma.Box.Put(kick.Kick{
+			Reason: reason, Kind: shared.KindOfInstallation(m.Ref.Name), Namespace: m.Ref.Namespace, Name: m.Ref.Name, Urgent: true,
+		})
+	}
 }
 
 // followRemoval waits until another pass of the removal makes sense.

@@ -48,7 +48,11 @@ func (r *run) remove(ctx workflow.Context) error {
 		r.state.ResolveFault = remaining.Fault
 		r.begin(remaining.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 	}
-	return r.takeRemovalStep(ctx, started, removal.Next(r.removalSituation(ctx, remaining, err)), remaining, again)
+	step := removal.Next(r.removalSituation(ctx, remaining, err))
+	if step == removal.Wait && !again && r.worst().IsZero() {
+		return r.endRemoval(ctx, started, nil) // The report before says all.
+	}
+	return r.takeRemovalStep(ctx, started, step, remaining, again)
 }
 
 // removalSituation notes what deleting the Manifests found, and returns what the next step depends on.

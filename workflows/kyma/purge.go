@@ -2,6 +2,7 @@ package kyma
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -25,8 +26,7 @@ func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again boo
 	if admitted && r.state.Purge.Ask(workflow.Now(ctx)) {
 		for _, ref := range manifests {
 			if m := r.module(ref); !m.state.Purging {
-				m.Box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
-				m.Box.Pending.Purge = true
+				m.askPurge("the grace period is over")
 			}
 		}
 	}
@@ -86,14 +86,23 @@ func errNotDeleting() error {
 	return temporal.NewNonRetryableApplicationError("only a Kyma that is being deleted can be purged: delete it first", ErrTypeNotDeleting, nil)
 }
 
+// askPurge has what remains of the module forced.
+func (m *moduleRun) askPurge(reason string) {
+	m.Box.Put(kick.Kick{Reason: reason, Urgent: true, Deleting: true})
+	m.Box.Pending.Purge = true
+}
+
 // purgeNow makes the next check of the removal purge, and answers when it has ended. A run that does not know of a
-// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run.
+// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run. What a Kyma that is gone
+// left is purged at once.
 func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	if !r.state.Deleting {
 		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 		switch {
 		case err != nil:
 			return ReconcileResult{}, err
+		case r.gone():
+			return r.purgeLeft(ctx)
 		case !r.state.Deleting && !reconciled.Completed:
 			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be read in time, try again", ErrTypeNotReconciled)
 		case !r.state.Deleting:
@@ -102,8 +111,21 @@ func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	}
 	r.state.Purge.Requested = true
 	reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
-	if err == nil && reconciled.Completed && !r.state.Deleting {
+	switch {
+	case err == nil && r.gone() && !r.isIdle():
+		return r.purgeLeft(ctx)
+	case err == nil && reconciled.Completed && !r.state.Deleting:
 		return ReconcileResult{}, errNotDeleting()
 	}
 	return reconciled, err
+}
+
+// purgeLeft has the modules purged that a Kyma left which is gone, and answers when that has been tried.
+func (r *run) purgeLeft(ctx workflow.Context) (ReconcileResult, error) {
+	for _, m := range r.modules {
+		m.askPurge("a purge was requested")
+	}
+	tried := func() bool { return !slices.ContainsFunc(r.modules, (*moduleRun).inStep) }
+	completed, err := r.AwaitRequested(ctx, "a caller waits for a purge to end", tried)
+	return ReconcileResult{Completed: completed}, err
 }

@@ -51,7 +51,9 @@ func (r *run) install(ctx workflow.Context, res resolve.Result, installed []inst
 		}
 		if k := one.Result.Kick; k != nil {
 			r.noteNewest(k.Kind, k.ResourceVersion)
-			one.Result.Kick = nil // The report of this reconcile follows.
+			if !k.Whole {
+				one.Result.Kick = nil // The report of this reconcile follows.
+			}
 		}
 		m.installed = &one.Result
 	}

@@ -39,7 +39,7 @@ func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, erro
 		return true, nil
 	}
 	summary := fmt.Sprintf("ask the removal budget before %d Manifests are purged", len(manifests))
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, r.Why(summary)), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
@@ -55,7 +55,7 @@ func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, erro
 func (r *run) purgeRemote(ctx workflow.Context) error {
 	p := &r.state.Purge
 	var res syncing.Result
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, r.Why("clean up the remote cluster by force")),
 		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions(), Force: true}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -73,7 +73,7 @@ func (r *run) purgeRemote(ctx workflow.Context) error {
 		}
 		abandoned = "catalog, remote Kyma and definitions could not be removed and remain in the remote cluster: " + r.state.SyncFault.Message
 	}
-	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), attempts.MaxSummary), abandoned)
+	return r.release(ctx, "release the finalizer of the purged Kyma: "+p.Forced.String(), abandoned)
 }
 
 // ErrTypeNotReconciled is the type of the retryable error of a purge for which the Kyma could not be read in time.

@@ -40,7 +40,9 @@ func (h *blockedWorld) endsAt(at time.Duration) {
 
 // goneLeaving is what a synchronization finds of a Kyma that is gone and left Manifests.
 func goneLeaving(left ...kick.Ref) func(int) (syncing.Result, error) {
-	return func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone, Left: left}, nil }
+	return func(int) (syncing.Result, error) {
+		return syncing.Result{Outcome: syncing.OutcomeGone, Left: left}, nil
+	}
 }
 
 func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {

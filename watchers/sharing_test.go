@@ -73,6 +73,9 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 				to = append(to, sent.to)
 			}
 			require.Equal(t, test.want, to)
+			for _, workflow := range kicks.asked {
+				require.Equal(t, "kyma/kcp-system/of-second/kyma-second", workflow, "the one of its Kyma, not of the holder's")
+			}
 		})
 	}
 }

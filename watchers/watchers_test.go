@@ -33,6 +33,9 @@ type sent struct {
 type recorder struct {
 	mu   sync.Mutex
 	sent []sent
+	// asked are the workflows that were asked for steps of Manifests, and unowned what was settled without any.
+	asked   []string
+	unowned []kick.Ref
 }
 
 func (r *recorder) add(to string, k kick.Kick) error {
@@ -53,8 +56,16 @@ func (r *recorder) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	return r.add(kick.KymaWorkflowID(ref), k)
 }
 
-func (r *recorder) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error {
+func (r *recorder) Manifest(_ context.Context, kyma, ref kick.Ref, k kick.Kick) error {
+	r.mu.Lock()
+	r.asked = append(r.asked, kick.KymaWorkflowID(kyma))
+	r.mu.Unlock()
 	return r.add(manifestID(ref), k)
+}
+
+func (r *recorder) SettleUnowned(_ context.Context, ref kick.Ref) error {
+	r.unowned = append(r.unowned, ref)
+	return nil
 }
 
 func (r *recorder) Rollout(_ context.Context, ref kick.Ref, k kick.Kick) error {
@@ -93,7 +104,7 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 	kicks, evicted := &recorder{}, &evictions{}
 	return &watcher{
 		Options: Options{
-			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
+			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted, Unowned: kicks,
 			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
 			Tracer: noop.NewTracerProvider().Tracer(""),
 		},
@@ -248,6 +259,48 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 			require.Equal(t, tc.reason, kicks.sent[0].kick.Reason)
 			require.Equal(t, tc.deleting, kicks.sent[0].kick.Deleting)
 			require.Equal(t, tc.urgent, kicks.sent[0].kick.Urgent)
+		})
+	}
+}
+
+func TestAManifestThatNoKymaOwnsIsSettledByTheLeader(t *testing.T) {
+	for name, change := range map[string]func(*v1beta2.Manifest){
+		"without a controller":          func(m *v1beta2.Manifest) { m.OwnerReferences[0].Controller = nil },
+		"whose owner is something else": func(m *v1beta2.Manifest) { m.OwnerReferences[0].Kind = "ConfigMap" },
+		"orphaned, and deleted by a person": func(m *v1beta2.Manifest) {
+			m.OwnerReferences, m.Status.InstalledRef = nil, "sha256:1"
+			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerManifest}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := manifestWith(change)
+			m.Labels = map[string]string{shared.LabelKymaName: "demo"}
+			w, kicks, _ := newWatcher(t, m, kymaWith(nil))
+			_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m)})
+			require.NoError(t, err)
+			require.Equal(t, []kick.Ref{kick.RefOf(m)}, kicks.unowned)
+			require.Empty(t, kicks.sent)
+		})
+	}
+}
+
+// Its workflow refuses it if the label names another Kyma, and removes it if the Kyma is gone.
+func TestTheOwnerReferenceSaysWhoseWorkflowIsAskedForAManifest(t *testing.T) {
+	for name, change := range map[string]func(*v1beta2.Manifest){
+		"the label names another Kyma": func(m *v1beta2.Manifest) {
+			m.Generation, m.Labels = 2, map[string]string{shared.LabelKymaName: "other"}
+		},
+		"the Kyma is gone, and another one has its name": func(m *v1beta2.Manifest) {
+			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerManifest}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := manifestWith(change)
+			w, kicks, _ := newWatcher(t, m, kymaWith(func(k *v1beta2.Kyma) { k.UID = "another" }))
+			_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m)})
+			require.NoError(t, err)
+			require.Empty(t, kicks.unowned)
+			require.Equal(t, []string{"kyma/kcp-system/demo/uid"}, kicks.asked)
 		})
 	}
 }

@@ -136,6 +136,18 @@ func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen []desired.Seen) 
 	return slices.DeleteFunc(known, func(m v1beta2.Manifest) bool { return !owns(owner, &m) }), nil
 }
 
+// LeftBy returns the Manifests under deletion of a Kyma that is gone, and which nobody else's workflow removes.
+func (f *Fleet) LeftBy(ctx context.Context, gone kick.Ref, seen []desired.Seen) ([]kick.Ref, error) {
+	all, err := f.OfKyma(ctx, gone, seen)
+	var left []kick.Ref
+	for i := range all {
+		if !all[i].DeletionTimestamp.IsZero() && len(all[i].Finalizers) > 0 {
+			left = append(left, kick.RefOf(&all[i]))
+		}
+	}
+	return left, err
+}
+
 // Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as new as seen. They
 // may lack what informers omit.
 func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Manifest, error) {

@@ -31,7 +31,7 @@ func (a *Activities) AdmitPurge(ctx context.Context, in AdmitInput) error {
 	kyma := &v1beta2.Kyma{}
 	err := a.steps.Options.ControlPlane.Get(ctx, in.Ref.Key(), kyma)
 	if apierrors.IsNotFound(err) || err == nil && kyma.UID != in.Ref.UID {
-		return nil // PurgeManifest refuses to purge its Manifests.
+		return nil // No clusters count for a Kyma that is gone.
 	}
 	if err != nil {
 		return fmt.Errorf("read Kyma %s before its purge: %w", in.Ref, err)

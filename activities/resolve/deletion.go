@@ -19,6 +19,10 @@ import (
 // removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
 	kyma, outcome, err := outcomeOf(kymas.Read(ctx, a.controlPlane, a.settings, in.Ref))
+	if err == nil && outcome == OutcomeGone {
+		left, err := a.known.LeftBy(ctx, in.Ref, in.Seen)
+		return DeleteResult{Outcome: outcome, Removing: left}, err
+	}
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}

@@ -122,14 +122,16 @@ func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
 func TestAKymaThatIsGoneOrAnothersIsNotAliveToUs(t *testing.T) {
 	other := desiredtest.Kyma("keda")
 	other.Labels = map[string]string{shared.LabelManagedBy: "another-instance"}
-	b := newBench(t, other, desired.Settings{})
+	left := installed("keda", "1.0.0")
+	left.OwnerReferences[0].UID, left.DeletionTimestamp, left.Finalizers = "earlier", new(metav1.Now()), desired.ManifestFinalizers()
+	b := newBench(t, other, desired.Settings{}, left)
 	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{Outcome: OutcomeNotOurs}, result)
 	b.in.Ref.UID = "earlier"
 	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, DeleteResult{Outcome: OutcomeGone}, result)
+	require.Equal(t, DeleteResult{Outcome: OutcomeGone, Removing: []kick.Ref{kick.RefOf(left)}}, result, "what it left is still to be removed")
 }
 
 // access answers whether there is an access Secret, and counts who asks.

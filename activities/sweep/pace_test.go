@@ -271,13 +271,19 @@ func TestAKymaOfAnotherInstanceIsNotWalked(t *testing.T) {
 	require.Empty(t, f.kicked)
 }
 
-// heard remembers the kicks of Kymas as they were sent.
+// heard remembers the kicks as they were sent.
 type heard struct {
 	*world
 	kicks []kick.Kick
 }
 
 func (h *heard) Kyma(_ context.Context, _ kick.Ref, k kick.Kick) error {
+	h.kicks = append(h.kicks, k)
+	return nil
+}
+
+func (h *heard) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error {
+	k.Name = ref.Name
 	h.kicks = append(h.kicks, k)
 	return nil
 }

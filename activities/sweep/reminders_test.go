@@ -6,6 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // A cluster that can be read but not worked on is marked unreachable again by every check.
@@ -47,6 +52,39 @@ func TestAManifestInAClusterThatAnswersOnlyTheProbeIsNotStartedInEveryPass(t *te
 	_, err = walkShard(t, a, shardOf(kyma.UID))
 	require.NoError(t, err)
 	require.Empty(t, f.kicked)
+}
+
+// Somebody may be working on it: nothing outside of the workflow of its Kyma says.
+func TestAnUnsettledManifestKicksItsKymaByNameEverMoreRarely(t *testing.T) {
+	kyma, m := quietKyma(), quietManifest()
+	m.Status.Settled, m.Status.InstalledRef = false, "an earlier one"
+	gone := quietManifest()
+	gone.OwnerReferences[0].Name, gone.OwnerReferences[0].Controller = "gone", new(true)
+	gone.Status.Settled, gone.DeletionTimestamp, gone.Finalizers = false, new(metav1.Now()), []string{shared.FinalizerManifest}
+	for name, c := range map[string]struct {
+		objects  []client.Object
+		open     string
+		deleting bool
+	}{
+		"of a Kyma":                      {objects: []client.Object{kyma, m}, open: kymaID},
+		"that a Kyma left which is gone": {objects: []client.Object{gone}, open: "kyma/kcp-system/gone/uid", deleting: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := quiet()
+			now := time.Now()
+			f.open = Open{c.open: now.Add(-time.Hour)}
+			a, h := activitiesFor(t, f, c.objects...), &heard{world: f}
+			a.options.Kicks, a.options.Now = h, func() time.Time { return now }
+			for range 8 {
+				_, err := walkShard(t, a, shardOf("uid"))
+				require.NoError(t, err)
+				now = now.Add(a.options.Interval)
+			}
+			want := kick.Kick{Reason: "the Manifest is not settled", Kind: "Manifest", Name: "demo-m", IfIdle: true, Deleting: c.deleting, ResourceVersion: "999"}
+			require.Equal(t, []kick.Kick{want, want, want, want}, h.kicks, "at once, and after 1, 2 and 4 intervals")
+			require.Empty(t, f.kicked, "a workflow that removes what is left is no orphan")
+		})
+	}
 }
 
 // A catalog that changed while nobody watched reaches also a module that nobody lists any more, and whose removal waits.

@@ -61,6 +61,10 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 		return Result{}, err
 	}
 	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
+	if standing == kymas.Gone {
+		result.Left, err = a.known.LeftBy(ctx, in.Ref, in.Seen)
+		return result, err
+	}
 	if err != nil && kyma.Status.State == shared.StateUnknown {
 		err = firstSyncError{err}
 	}

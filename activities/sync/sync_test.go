@@ -318,6 +318,24 @@ func TestWhereNothingIsSynchronizedNothingIsTouched(t *testing.T) {
 	}
 }
 
+func TestWhatAKymaThatIsGoneLeftIsListedByItsUID(t *testing.T) {
+	manifest := func(name string, owner types.UID, deleted bool) *v1beta2.Manifest {
+		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+			Namespace: desiredtest.Namespace, Name: name, UID: types.UID(name), Finalizers: desired.ManifestFinalizers(),
+			Labels:          map[string]string{shared.LabelKymaName: "kyma-sample"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: shared.KindKyma, Name: "kyma-sample", UID: owner, Controller: new(true)}},
+		}}
+		if deleted {
+			m.DeletionTimestamp = new(metav1.Now())
+		}
+		return m
+	}
+	left := manifest("left", "earlier", true)
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, left, manifest("not-deleted-yet", "earlier", false), manifest("of-another", "kyma-uid", true))
+	b.in.Ref.UID = "earlier"
+	require.Equal(t, Result{Outcome: OutcomeGone, Left: []kick.Ref{kick.RefOf(left)}}, b.sync(t))
+}
+
 func TestAnUnreachableClusterIsSaidSo(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	b.unreachable = fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")

@@ -50,6 +50,8 @@ type Result struct {
 	Outcome Outcome `json:"outcome"`
 	// Kyma is the version in which this synchronization left the Kyma: the next step must see that one.
 	Kyma string `json:"kyma,omitempty"`
+	// Left are the Manifests under deletion of a Kyma that is gone.
+	Left []kick.Ref `json:"left,omitempty"`
 	// Cluster identifies the remote cluster, for the search attribute RemoteCluster.
 	Cluster string `json:"cluster,omitempty"`
 	// AcceptedChange is true when the remote Kyma's channel or modules differ from those last accepted.

@@ -5,18 +5,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// IsUnowned reports whether no Kyma's workflow works on a Manifest, because no Kyma is its controller or because the Kyma
-// abandoned it.
+// IsUnowned reports whether no Kyma's workflow works on a Manifest, because no Kyma is its controller.
 func IsUnowned(m *v1beta2.Manifest) bool {
 	owner := metav1.GetControllerOf(m)
-	return owner == nil || owner.Kind != shared.KindKyma || desired.IsOrphan(m) && !m.DeletionTimestamp.IsZero()
+	return owner == nil || owner.Kind != shared.KindKyma
 }
 
 // SettleUnowned releases a Manifest that its Kyma abandoned and that somebody deletes. It refuses every other Manifest that no

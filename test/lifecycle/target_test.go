@@ -151,10 +151,32 @@ func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
 	now := &v1beta2.Manifest{}
 	require.NoError(t, c.Get(context.Background(), client.ObjectKeyFromObject(m), now))
 	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+
+	require.NoError(t, a.Uninstall.SettleUnowned(context.Background(), kick.RefOf(m)))
+	require.NoError(t, c.Get(context.Background(), client.ObjectKeyFromObject(m), now))
+	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+	require.True(t, now.Status.Settled)
+	require.True(t, manifests.IsRefused(now), "its status says why")
 }
 
 func TestAnOrphanedManifestIsReleasedAndItsObjectsStay(t *testing.T) {
 	t.Parallel()
+	for name, remove := range map[string]func(*worker.ManifestActivities, kick.Ref) error{
+		"by the workflow of its Kyma": func(a *worker.ManifestActivities, ref kick.Ref) error {
+			result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: ref})
+			require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
+			return err
+		},
+		"by the leader": func(a *worker.ManifestActivities, ref kick.Ref) error {
+			return a.Uninstall.SettleUnowned(context.Background(), ref)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { releasesAnOrphan(t, remove) })
+	}
+}
+
+func releasesAnOrphan(t *testing.T, remove func(*worker.ManifestActivities, kick.Ref) error) {
+	t.Helper()
 	_, m := owned(func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
 		going(m)
 		holding(m)
@@ -168,9 +190,7 @@ func TestAnOrphanedManifestIsReleasedAndItsObjectsStay(t *testing.T) {
 	purged, err := a.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(m), Abandon: true})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
-	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
-	require.NoError(t, err)
-	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
+	require.NoError(t, remove(a, kick.RefOf(m)))
 	require.True(t, apierrors.IsNotFound(c.Get(context.Background(), client.ObjectKeyFromObject(m), &v1beta2.Manifest{})))
 	said, _ := events.take()
 	require.Len(t, said, 1)

@@ -338,6 +338,60 @@ func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
 	require.Greater(t, timers, 10)
 }
 
+// summaries are those of the steps for modules, in order.
+func (c *commands) summaries() []string {
+	var all []string
+	for _, name := range []string{
+		"InstallModules", "ApplyManifest", "EnsureDefaultCR", "FollowModules", "ReportManifest", "ReportModules", "RemoveManifest", "WaitRemoval", "PurgeManifest",
+	} {
+		for _, o := range c.locals[name] {
+			all = append(all, o.Summary)
+		}
+		for _, o := range c.activities[name] {
+			all = append(all, o.Summary)
+		}
+	}
+	return all
+}
+
+// The history of a Kyma has the steps of all its modules.
+func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
+	w := waitingRemoval()
+	w.beginning(manifestRef)
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		if n == 2 {
+			return install.ApplyResult{}, unreachable
+		}
+		return quietWorld().apply(context.Background(), n)
+	}
+	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
+		return readiness.Observed{State: shared.StateReady, DefaultCRWanted: n == 1}, nil
+	}
+	env := environment(t, w)
+	c := recorded(env)
+	kickAt(env, time.Hour, forModule(kick.Kick{Reason: "objects differ"}))
+	kickAt(env, 2*time.Hour, forModule(kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true}))
+	env.RegisterDelayedCallback(func() { w.sync = goneLeaving(manifestRef) }, 3*time.Hour)
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", &updateAnswer{}) }, 3*time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{
+		"install or upgrade demo-sample-1",
+		"install or upgrade demo-sample-1: Manifest changed",
+		"install or upgrade demo-sample-1: objects differ",
+		"install or upgrade demo-sample-1: again after UnreachableNetwork",
+		"create the default custom resource of sample: Manifest changed",
+		"wait for sample",
+		"report that demo-sample-1 is Processing: objects differ",
+		"report that demo-sample-1 is Deleting: Manifest is being deleted",
+		"report sample, and aggregate the status, also in the remote cluster",
+		"remove demo-sample-1: Manifest is being deleted",
+		"wait for the removal of demo-sample-1: Manifest is being deleted",
+		"force what remains of demo-sample-1: a purge was requested",
+	}, slices.Compact(c.summaries()), "a module that has settled is known by its Manifest again")
+	require.Contains(t, c.timers, "demo-sample-1: the next attempt: UnreachableNetwork")
+}
+
 // A signal that a workflow sends in the task in which it completes is dropped by the server, without any error. Who
 // writes a status signals by a client afterwards.
 func TestWorkflowsSignalNobody(t *testing.T) {

@@ -52,9 +52,32 @@ func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *t
 	}
 	w.remove = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
-	workOnModule(env, w)
+	kickAt(env, time.Second, forModule(kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true}))
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, unreachableAttempts+1, w.count("remove"))
+}
+
+// Its workflow is the only one that tries again: the sweep has no Kyma for it.
+func TestTheRemovalOfWhatAKymaThatIsGoneLeftIsTriedAgainLater(t *testing.T) {
+	for _, f := range []error{unreachable, fault.New(fault.Rejected, "Forbidden", "not allowed")} {
+		w := waitingRemoval()
+		env := environment(t, w)
+		started := env.Now()
+		w.remove = func(int) (uninstall.RemoveResult, error) {
+			if env.Now().Sub(started) < 6*time.Hour {
+				return uninstall.RemoveResult{}, f
+			}
+			return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+		}
+		soon := 0
+		env.RegisterDelayedCallback(func() { soon = w.count("remove") }, time.Hour)
+		kickAt(env, 2*time.Hour, forModule(kick.Kick{Reason: "the Manifest is not settled", Deleting: true, IfIdle: true}))
+		workOnModule(env, w)
+		require.NoError(t, env.GetWorkflowError())
+		require.Equal(t, soon+1, w.count("remove"), "the sweep's kicks start nothing meanwhile")
+	}
 }
 
 func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
@@ -92,7 +115,9 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 	}
 	w.waitGone = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
-	workOnModule(env, w)
+	kickAt(env, time.Second, forModule(kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true}))
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, unreachableAttempts+1, w.count("remove"))
 }

@@ -185,10 +185,15 @@ func (m *moduleRun) step(ctx workflow.Context, step moduleStep) (bool, error) {
 	case moduleSleep:
 		m.waits(ctx, m.sleepsFor())
 		parked := m.isParked()
-		return false, m.Sleep(ctx, m.waitingFor, func() bool { return m.kyma.stopping || parked && m.state.Phase == phaseEnded })
+		return false, m.sleep(ctx, func() bool { return m.kyma.stopping || parked && m.state.Phase == phaseEnded })
 	case moduleEnd:
 	}
 	return true, nil
+}
+
+// sleep sleeps until the module is due, or until also is true.
+func (m *moduleRun) sleep(ctx workflow.Context, also func() bool) error {
+	return m.Sleep(ctx, m.name()+": "+m.waitingFor, also)
 }
 
 // sleepsFor says in words what a sleeping module waits for.

@@ -75,7 +75,7 @@ func (m *moduleRun) finishFollow(ctx workflow.Context, started time.Time, seen r
 func (m *moduleRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen readiness.Observed) error {
 	m.does(ctx, "creating the default custom resource")
 	var now install.WaitResult
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "create the default custom resource"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, m.Why("create the default custom resource of "+m.name())),
 		m.install.EnsureDefaultCR, install.WaitInput{Ref: m.Ref, Reported: seen}).Get(ctx, &now)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -98,7 +98,7 @@ func (m *moduleRun) await(ctx workflow.Context, summary string, answer any, star
 	defer cancel()
 	future := start(waitCtx)
 	for !future.IsReady() {
-		if err := m.Sleep(ctx, m.waitingFor, func() bool { return future.IsReady() || m.kyma.stopping }); err != nil {
+		if err := m.sleep(ctx, func() bool { return future.IsReady() || m.kyma.stopping }); err != nil {
 			return true, err
 		}
 		m.Drain()

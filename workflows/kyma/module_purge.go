@@ -35,12 +35,12 @@ func (m *moduleRun) purge(ctx workflow.Context) error {
 	}
 	m.state.Deleting, m.state.Purging = true, true
 	release := m.state.PurgeAttempts >= purgeAttempts
-	summary := "force what remains of " + m.Ref.Name
+	summary := "force what remains of " + m.name()
 	if release {
 		summary += ", or release it"
 	}
 	var res purge.Result
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, fault.Shorten(summary, attempts.MaxSummary)),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, m.Why(summary)),
 		m.purges.PurgeManifest, purge.Input{Ref: m.Ref, Abandon: release}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
 // reconcile is one reconcile of the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
@@ -91,6 +92,9 @@ func (m *moduleRun) failed(ctx workflow.Context, started time.Time, f fault.Faul
 	return m.finishReconcile(ctx, started, f, observedOf(f, m.state.Reported, m.state.Deleting), settled, phaseRest)
 }
 
+// leftRetry is how long a removal waits that failed for good, if the Kyma is gone.
+const leftRetry = 6 * time.Hour
+
 // finishReconcile reports the outcome of the reconcile and ends it. The work on a module that has nothing to retry ends, settled
 // or not: months of waiting for a cluster or for a change write no history.
 func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f fault.Fault, o readiness.Observed, settled bool, phase modulePhase) error {
@@ -105,6 +109,8 @@ func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f f
 	m.End(ctx, started, f)
 	switch {
 	case m.state.Phase != phaseRest:
+	case m.RetryAt.IsZero() && m.state.Deleting && m.kyma.gone():
+		m.RetryAt = workflow.Now(ctx).Add(leftRetry + pace.Spread(m.ID, leftRetry/4)) // The sweep finds no Kyma to kick.
 	case m.RetryAt.IsZero():
 		m.state.Phase = phaseEnded
 	case f.Kind == fault.Unreachable && m.kyma.probe(m) != nil:
@@ -139,7 +145,7 @@ func (m *moduleRun) write(ctx workflow.Context, in manifests.ReportInput) (manif
 		}
 	}
 	var res manifests.ReportResult
-	err := m.Do(ctx, kick.ControlPlaneQueue, "report "+string(in.Observed.State), &res, m.steps.ReportManifest, in)
+	err := m.Do(ctx, kick.ControlPlaneQueue, "report that "+m.name()+" is "+string(in.Observed.State), &res, m.steps.ReportManifest, in)
 	if temporal.IsCanceledError(err) {
 		return res, fault.Fault{}, err
 	}

@@ -81,7 +81,7 @@ func (m *moduleRun) tellRemoval(reason string) {
 func (m *moduleRun) followRemoval(ctx workflow.Context) error {
 	m.waits(ctx, cmp.Or(m.state.Reported.Message, "the module to be removed"))
 	var seen uninstall.RemoveResult
-	interrupted, err := m.await(ctx, "wait for the removal", &seen, func(ctx workflow.Context) workflow.Future {
+	interrupted, err := m.await(ctx, m.Why("wait for the removal of "+m.name()), &seen, func(ctx workflow.Context) workflow.Future {
 		return workflow.ExecuteActivity(ctx, m.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: m.Ref, Reported: m.state.Reported})
 	})
 	if interrupted {

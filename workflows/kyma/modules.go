@@ -1,6 +1,7 @@
 package kyma
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (r *run) install(ctx workflow.Context, res resolve.Result, installed []inst
 		since = workflow.Now(ctx) // Nobody saw the change before this reconcile found it.
 	}
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.Background {
-		_ = r.Local.Install(ctx, "install or upgrade modules", r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
+		_ = r.Local.Install(ctx, r.Why("install or upgrade "+r.names(idle)), r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
 	}
 	r.applied = len(installed) > 0 && len(installed) == len(res.Begin)
 	r.settled = len(installed) > 0 && background.Settled(res, installed)
@@ -51,7 +52,9 @@ func (r *run) install(ctx workflow.Context, res resolve.Result, installed []inst
 		}
 		if k := one.Result.Kick; k != nil {
 			r.noteNewest(k.Kind, k.ResourceVersion)
-			one.Result.Kick = nil // The report of this reconcile follows.
+			if !k.Whole {
+				one.Result.Kick = nil // The report of this reconcile follows.
+			}
 		}
 		m.installed = &one.Result
 	}
@@ -75,6 +78,18 @@ func (r *run) busy() []kick.Ref {
 func (r *run) idle(manifests []kick.Ref) []kick.Ref {
 	busy := r.busy()
 	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool { return slices.Contains(busy, ref) })
+}
+
+// names names modules in a summary: the first of them, and how many more there are.
+func (r *run) names(manifests []kick.Ref) string {
+	name := manifests[0].Name
+	if m := slices.IndexFunc(r.modules, func(m *moduleRun) bool { return m.Ref == manifests[0] }); m >= 0 {
+		name = r.modules[m].name()
+	}
+	if more := len(manifests) - 1; more > 0 {
+		name += fmt.Sprintf(" and %d more", more)
+	}
+	return name
 }
 
 // begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.

@@ -224,6 +224,61 @@ func TestTheModulesOfASkippedKymaAreWorkedOn(t *testing.T) {
 	require.Equal(t, 1, w.count("write Ready"))
 }
 
+// The sweep cannot see from outside whether somebody works on a module.
+func TestAModuleThatIsWorkedOnIgnoresKicksThatAreForIdleOnes(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits, deleting bool
+		applied         int
+	}{
+		"it waits to become ready":                   {waits: true, applied: 1},
+		"it has settled":                             {applied: 2},
+		"its removal is work that has not begun yet": {waits: true, deleting: true, applied: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			w.beginning(manifestRef)
+			if c.waits {
+				w.wait = func(int, install.Followed) (readiness.Observed, error) {
+					return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+				}
+			}
+			kickAt(env, 10*time.Minute, forModule(kick.Kick{Reason: "the Manifest is not settled", IfIdle: true, Deleting: c.deleting}))
+			env.RegisterDelayedCallback(func() {
+				require.Equal(t, c.applied, w.count("apply"))
+				require.Equal(t, c.deleting, w.count("remove") == 1)
+				kickModule(env, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true})
+			}, time.Hour)
+			endKyma(env, w, 2*time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+		})
+	}
+}
+
+func TestAModuleThatIsNotAsPlannedMakesItsKymaPlanAgain(t *testing.T) {
+	refused := install.ApplyResult{Outcome: manifests.OutcomeRefused, News: manifests.News{Kick: &kick.Kick{
+		Reason: "a Manifest is not as planned", Kind: "Manifest", Name: manifestRef.Name, Urgent: true, Whole: true,
+	}}}
+	for name, refuse := range map[string]func(*world){
+		"refused by its own step": func(w *world) { w.applying = func(kick.Ref) (install.ApplyResult, error) { return refused, nil } },
+		"refused in the reconcile of its Kyma": func(w *world) {
+			w.installed = func(int, kick.Ref) install.ApplyResult { return refused }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			w.beginning(manifestRef)
+			refuse(w)
+			endKyma(env, w, time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, 2, w.count("resolve"))
+		})
+	}
+}
+
 func TestANoisyModuleSlowsOnlyItself(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)

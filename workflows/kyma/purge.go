@@ -2,6 +2,7 @@ package kyma
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -25,8 +26,7 @@ func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again boo
 	if admitted && r.state.Purge.Ask(workflow.Now(ctx)) {
 		for _, ref := range manifests {
 			if m := r.module(ref); !m.state.Purging {
-				m.Box.Put(kick.Kick{Reason: "the grace period is over", Urgent: true, Deleting: true})
-				m.Box.Pending.Purge = true
+				m.askPurge("the grace period is over")
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, erro
 		return true, nil
 	}
 	summary := fmt.Sprintf("ask the removal budget before %d Manifests are purged", len(manifests))
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, r.Why(summary)), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
@@ -55,7 +55,7 @@ func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, erro
 func (r *run) purgeRemote(ctx workflow.Context) error {
 	p := &r.state.Purge
 	var res syncing.Result
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, r.Why("clean up the remote cluster by force")),
 		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions(), Force: true}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -73,7 +73,7 @@ func (r *run) purgeRemote(ctx workflow.Context) error {
 		}
 		abandoned = "catalog, remote Kyma and definitions could not be removed and remain in the remote cluster: " + r.state.SyncFault.Message
 	}
-	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), attempts.MaxSummary), abandoned)
+	return r.release(ctx, "release the finalizer of the purged Kyma: "+p.Forced.String(), abandoned)
 }
 
 // ErrTypeNotReconciled is the type of the retryable error of a purge for which the Kyma could not be read in time.
@@ -86,14 +86,23 @@ func errNotDeleting() error {
 	return temporal.NewNonRetryableApplicationError("only a Kyma that is being deleted can be purged: delete it first", ErrTypeNotDeleting, nil)
 }
 
+// askPurge has what remains of the module forced.
+func (m *moduleRun) askPurge(reason string) {
+	m.Box.Put(kick.Kick{Reason: reason, Urgent: true, Deleting: true})
+	m.Box.Pending.Purge = true
+}
+
 // purgeNow makes the next check of the removal purge, and answers when it has ended. A run that does not know of a
-// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run.
+// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run. What a Kyma that is gone
+// left is purged at once.
 func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	if !r.state.Deleting {
 		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
 		switch {
 		case err != nil:
 			return ReconcileResult{}, err
+		case r.gone():
+			return r.purgeLeft(ctx)
 		case !r.state.Deleting && !reconciled.Completed:
 			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be read in time, try again", ErrTypeNotReconciled)
 		case !r.state.Deleting:
@@ -102,8 +111,21 @@ func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	}
 	r.state.Purge.Requested = true
 	reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
-	if err == nil && reconciled.Completed && !r.state.Deleting {
+	switch {
+	case err == nil && r.gone() && !r.isIdle():
+		return r.purgeLeft(ctx)
+	case err == nil && reconciled.Completed && !r.state.Deleting:
 		return ReconcileResult{}, errNotDeleting()
 	}
 	return reconciled, err
+}
+
+// purgeLeft has the modules purged that a Kyma left which is gone, and answers when that has been tried.
+func (r *run) purgeLeft(ctx workflow.Context) (ReconcileResult, error) {
+	for _, m := range r.modules {
+		m.askPurge("a purge was requested")
+	}
+	tried := func() bool { return !slices.ContainsFunc(r.modules, (*moduleRun).inStep) }
+	completed, err := r.AwaitRequested(ctx, "a caller waits for a purge to end", tried)
+	return ReconcileResult{Completed: completed}, err
 }

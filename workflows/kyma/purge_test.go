@@ -325,6 +325,24 @@ func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
 	require.Zero(t, w.count("admit purge"))
 }
 
+func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
+	for name, at := range map[string]time.Duration{"while the workflow removes it": time.Hour, "by a workflow that the update starts": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := waitingRemoval()
+			env := environment(t, w)
+			w.sync = goneLeaving(manifestRef)
+			answer := &updateAnswer{}
+			env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, at)
+			env.RegisterDelayedCallback(func() { w.remove, w.waitGone = quietWorld().remove, quietWorld().remove }, 2*time.Hour)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.NoError(t, answer.err)
+			require.True(t, answer.result.Completed)
+			require.Equal(t, 1, w.count("purge"))
+		})
+	}
+}
+
 // The command that asks has read the live objects; the run may hear of the deletion later, or never.
 func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
 	h := newBlockedWorld(t)

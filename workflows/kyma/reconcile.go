@@ -80,6 +80,7 @@ func (r *run) synchronized(res syncing.Result, err error) (bool, error) {
 	}
 	r.state.Sync, r.left = res, res.Kyma
 	r.unpark(true)
+	r.begin(res.Left, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 

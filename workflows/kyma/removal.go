@@ -115,7 +115,7 @@ func (r *run) resume() {
 // cleanUp removes what is ours in the remote cluster, then releases the Kyma.
 func (r *run) cleanUp(ctx workflow.Context) error {
 	var res background.CleanUpResult
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster, then release the finalizer"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, r.Why("clean up the remote cluster, then release the finalizer")),
 		r.inBackground.CleanUpAndRelease, syncing.CleanupInput{Ref: r.Ref, Seen: r.versions()}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -138,7 +138,7 @@ func (r *run) cleanUp(ctx workflow.Context) error {
 // workflow task: it causes a signal, and a task that ends a run is refused while one is on its way.
 func (r *run) release(ctx workflow.Context, summary, abandoned string) error {
 	var released status.ReportResult
-	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, r.Why(summary)),
 		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.Ref, Seen: r.versions(), Abandoned: abandoned}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err

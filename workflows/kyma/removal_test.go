@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
@@ -35,6 +36,37 @@ func (h *blockedWorld) endsAt(at time.Duration) {
 		h.blocked = false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Urgent: true})
 	}, at)
+}
+
+// goneLeaving is what a synchronization finds of a Kyma that is gone and left Manifests.
+func goneLeaving(left ...kick.Ref) func(int) (syncing.Result, error) {
+	return func(int) (syncing.Result, error) {
+		return syncing.Result{Outcome: syncing.OutcomeGone, Left: left}, nil
+	}
+}
+
+func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
+	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
+	deleting := deletingWorld(1)
+	for name, world := range map[string]func(*world){
+		"found by the first synchronization": func(w *world) { w.sync = goneLeaving(manifestRef, other) },
+		"found during the deletion": func(w *world) {
+			w.sync, w.report = deleting.sync, deleting.report
+			w.delete = func(int) (resolve.DeleteResult, error) {
+				return resolve.DeleteResult{Outcome: resolve.OutcomeGone, Removing: []kick.Ref{manifestRef, other}}, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			world(w)
+			env := environment(t, w)
+			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, 2, w.count("remove"))
+			require.Zero(t, w.count("release"))
+		})
+	}
 }
 
 func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {

@@ -1,7 +1,6 @@
 package kyma
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -110,10 +109,11 @@ func (r *run) writeReport(ctx workflow.Context, in status.ReportInput) error {
 		err = r.Do(ctx, queue, summary, &res.Kyma, r.status.ReportKyma, in)
 	} else {
 		both := background.ReportModulesInput{Kyma: in}
+		var refs []kick.Ref
 		for _, report := range reports {
-			both.Modules = append(both.Modules, report.in)
+			both.Modules, refs = append(both.Modules, report.in), append(refs, report.in.Ref)
 		}
-		err = r.Do(ctx, queue, fmt.Sprintf("report %d modules, and %s", len(reports), summary), &res, r.inBackground.ReportModules, both)
+		err = r.Do(ctx, queue, "report "+r.names(refs)+", and "+summary, &res, r.inBackground.ReportModules, both)
 	}
 	for i, report := range reports {
 		if report.done = true; err != nil {

@@ -1,7 +1,6 @@
 package kyma
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
@@ -57,21 +57,18 @@ func (r *run) startWatch(ctx workflow.Context) {
 	}
 	w := &watch{}
 	in := install.FollowInput{Gather: r.gather}
+	var refs []kick.Ref
 	for _, m := range r.modules {
 		if m.isUnwatched() {
 			m.watch, m.watchedBefore = w, true
-			w.modules = append(w.modules, m)
+			w.modules, refs = append(w.modules, m), append(refs, m.Ref)
 			in.Modules = append(in.Modules, install.Followed{
 				Ref: m.Ref, Reported: m.state.Reported.Compared(), Since: m.state.ReportedAt, Shown: m.state.Shown,
 			})
 		}
 	}
 	r.watches = append(r.watches, w)
-	summary := "wait for " + w.modules[0].name()
-	if more := len(w.modules) - 1; more > 0 {
-		summary += fmt.Sprintf(" and %d more", more)
-	}
-	ctx, w.cancel = workflow.WithCancel(attempts.Waiting(ctx, fault.Shorten(summary, attempts.MaxSummary)))
+	ctx, w.cancel = workflow.WithCancel(attempts.Waiting(ctx, fault.Shorten("wait for "+r.names(refs), attempts.MaxSummary)))
 	future := workflow.ExecuteActivity(ctx, r.installs.FollowModules, in)
 	workflow.GoNamed(ctx, "watch", func(ctx workflow.Context) {
 		var news []install.ModuleNews
@@ -110,7 +107,7 @@ func (r *run) endWatch(w *watch) {
 func (m *moduleRun) awaitNews(ctx workflow.Context) (*install.ModuleNews, error) {
 	m.followed, m.watchedBefore, m.news = true, false, nil
 	for m.news == nil && !m.kyma.stopping && !m.IsDue(ctx) {
-		if err := m.Sleep(ctx, m.waitingFor, func() bool { return m.news != nil || m.kyma.stopping }); err != nil {
+		if err := m.sleep(ctx, func() bool { return m.news != nil || m.kyma.stopping }); err != nil {
 			return nil, err
 		}
 		m.Drain()

@@ -214,6 +214,30 @@ func TestWhatWasInstalledIsRemovedAlsoWhenItsKymaIsGone(t *testing.T) {
 	require.NotNil(t, stands.Refusal, "nothing says that this was ever installed")
 }
 
+func TestAPurgeIsForKymasThatAreGoneOrBeingDeleted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		kyma func(*v1beta2.Kyma)
+		want manifests.Outcome
+	}{
+		"gone":    {kyma: func(k *v1beta2.Kyma) { k.UID = "another" }, want: manifests.OutcomeRemoved},
+		"deleted": {kyma: func(k *v1beta2.Kyma) { k.DeletionTimestamp, k.Finalizers = new(metav1.Now()), []string{shared.FinalizerKyma} }, want: manifests.OutcomeRemoved},
+		"alive":   {kyma: func(*v1beta2.Kyma) {}, want: manifests.OutcomeApplied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma, m := owned(func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				going(m)
+				test.kyma(k)
+				m.Finalizers = []string{metav1.FinalizerDeleteDependents} // no cluster is touched
+			})
+			a, _ := acting(t, desired.Settings{}, kyma, m)
+			result, err := a.Purge.PurgeManifest(t.Context(), purge.Input{Ref: kick.RefOf(m)})
+			require.NoError(t, err)
+			require.Equal(t, test.want, result.Outcome)
+		})
+	}
+}
+
 func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 	t.Parallel()
 	const theirs, ours = "the cluster of kcp-system/first", "the control plane"

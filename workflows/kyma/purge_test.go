@@ -326,13 +326,29 @@ func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
 }
 
 func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
-	for name, at := range map[string]time.Duration{"while the workflow removes it": time.Hour, "by a workflow that the update starts": 0} {
+	for name, c := range map[string]struct{ gone, at time.Duration }{
+		"while the workflow removes it":           {at: time.Hour},
+		"by a workflow that the update starts":    {},
+		"of a Kyma that was released by a person": {gone: time.Hour, at: time.Hour + time.Second},
+	} {
 		t.Run(name, func(t *testing.T) {
-			w := waitingRemoval()
-			env := environment(t, w)
-			w.sync = goneLeaving(manifestRef)
+			h := newBlockedWorld(t)
+			w, env := h.world, h.env
+			w.remove, w.waitGone = waitingRemoval().remove, waitingRemoval().waitGone
+			if c.gone == 0 {
+				w.sync = goneLeaving(manifestRef)
+			}
+			deleting := w.delete
+			w.delete = func(n int) (resolve.DeleteResult, error) {
+				res, err := deleting(n)
+				res.Removing = []kick.Ref{manifestRef}
+				if h.since() >= c.gone {
+					res.Outcome = resolve.OutcomeGone
+				}
+				return res, err
+			}
 			answer := &updateAnswer{}
-			env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, at)
+			env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, c.at)
 			env.RegisterDelayedCallback(func() { w.remove, w.waitGone = quietWorld().remove, quietWorld().remove }, 2*time.Hour)
 			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())

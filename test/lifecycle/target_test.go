@@ -220,9 +220,11 @@ func TestAPurgeIsForKymasThatAreGoneOrBeingDeleted(t *testing.T) {
 		kyma func(*v1beta2.Kyma)
 		want manifests.Outcome
 	}{
-		"gone":    {kyma: func(k *v1beta2.Kyma) { k.UID = "another" }, want: manifests.OutcomeRemoved},
-		"deleted": {kyma: func(k *v1beta2.Kyma) { k.DeletionTimestamp, k.Finalizers = new(metav1.Now()), []string{shared.FinalizerKyma} }, want: manifests.OutcomeRemoved},
-		"alive":   {kyma: func(*v1beta2.Kyma) {}, want: manifests.OutcomeApplied},
+		"gone": {kyma: func(k *v1beta2.Kyma) { k.UID = "another" }, want: manifests.OutcomeRemoved},
+		"deleted": {kyma: func(k *v1beta2.Kyma) {
+			k.DeletionTimestamp, k.Finalizers = new(metav1.Now()), []string{shared.FinalizerKyma}
+		}, want: manifests.OutcomeRemoved},
+		"alive": {kyma: func(*v1beta2.Kyma) {}, want: manifests.OutcomeApplied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma, m := owned(func(k *v1beta2.Kyma, m *v1beta2.Manifest) {

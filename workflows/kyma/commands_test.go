@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -365,6 +366,9 @@ func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
 		return quietWorld().apply(context.Background(), n)
 	}
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
+		if n%2 == 0 { // so that the Kyma rests when the module is ready
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Minute}
+		}
 		return readiness.Observed{State: shared.StateReady, DefaultCRWanted: n == 1}, nil
 	}
 	env := environment(t, w)

@@ -29,7 +29,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// manifestRequest asks to work out whether a Manifest's workflow has to be kicked.
+// manifestRequest asks to work out whether the workflow of a Manifest's Kyma has to be kicked.
 type manifestRequest struct {
 	kick.Ref
 	// Gone is true when the Manifest was removed; Kyma is then whose it was.

@@ -284,7 +284,7 @@ func TestAManifestThatNoKymaOwnsIsSettledByTheLeader(t *testing.T) {
 	}
 }
 
-// Its workflow refuses it if the label names another Kyma, and removes it if the Kyma is gone.
+// The workflow of that Kyma refuses it if the label names another Kyma, and removes it if the Kyma is gone.
 func TestTheOwnerReferenceSaysWhoseWorkflowIsAskedForAManifest(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.Manifest){
 		"the label names another Kyma": func(m *v1beta2.Manifest) {

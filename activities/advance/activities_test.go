@@ -29,7 +29,7 @@ func fleetOf() (first, second *v1beta2.Kyma, objects []client.Object) {
 	}
 }
 
-// upgrade brings a version to a cluster, as its Manifest's workflow does.
+// upgrade brings a version to a cluster, as the workflow of its Kyma does.
 func (b *bench) upgrade(kyma *v1beta2.Kyma, version string) {
 	b.t.Helper()
 	m := installed(kyma, version)

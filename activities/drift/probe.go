@@ -144,7 +144,7 @@ func probe(ctx context.Context, rule shared.StateRule, c *clusters.Cluster, m *v
 		}
 	}
 	if !probed(m) || !m.Status.Settled {
-		// The state of a module that has not settled is observed by its own workflow.
+		// The workflow of its Kyma observes a module that has not settled.
 		return false, nil
 	}
 	reported := shared.StateReady

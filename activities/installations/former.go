@@ -52,7 +52,7 @@ func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, c
 }
 
 func releaseFormer(ctx context.Context, c client.Client, m *v1beta2.Manifest) error {
-	// Without its finalizers it is gone at once, so that no workflow of its own ever sees that it is being deleted.
+	// Without its finalizers it is gone at once, so that no workflow ever sees that it is being deleted.
 	off, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": nil,
 	}})

@@ -276,7 +276,7 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote re
 		m.Status.LastKnownState != "" && m.Status.LastKnownState != shared.StateReady && m.IsMaintained():
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
 	case !settled && unchanged && manifests.OnlyWaitedFor(m):
-		// Its workflow waits for the module to become ready, and checks nothing else.
+		// The workflow of its Kyma waits for the module to become ready, and checks nothing else.
 		return true
 	case !settled && unchanged:
 		if w.unsettled.due(m.UID, m.Status.InputsDigest, w.options.Now(), w.options.Interval) {

@@ -163,9 +163,7 @@ func (e *edits) measure(what string, edit func(), done func(*v1beta2.Kyma) bool)
 	if applied != nil {
 		note("applied", applied)
 	}
-	if what != "state" { // the Manifest's workflow is kicked for that one
-		e.noteKick(begun)
-	}
+	e.noteKick(begun)
 }
 
 // first is when a watch first shows an object of this name that matches. The channel is closed without it where the watch ends

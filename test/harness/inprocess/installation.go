@@ -117,7 +117,7 @@ func (p *Installation) Kick() {
 	require.NoError(p, err)
 }
 
-// IsSettled reports whether the module is Ready for what its Manifest asks for now, and its workflow has ended.
+// IsSettled reports whether the module is Ready for what its Manifest asks for now, and the work on it has ended.
 func (p *Installation) IsSettled() bool {
 	p.Helper()
 	m := p.Read()
@@ -125,7 +125,7 @@ func (p *Installation) IsSettled() bool {
 		m.Status.InputsDigest == manifests.InputsDigest(m) && p.isIdle()
 }
 
-// IsGone reports whether the Manifest is gone, and its workflow has ended.
+// IsGone reports whether the Manifest is gone, and the work on it has ended.
 func (p *Installation) IsGone() bool {
 	p.Helper()
 	return p.Read() == nil && p.isIdle()

@@ -19,7 +19,7 @@ const (
 	End Step = "end"
 	// Resume: the Kyma exists and is not being deleted any more, as after a restore of the control plane.
 	Resume Step = "resume"
-	// Wait: Manifests remain, and their own workflows remove them.
+	// Wait: Manifests remain, whose modules are being removed.
 	Wait Step = "wait for the modules"
 	// Release: Manifests remain that cannot be removed because the access Secret is gone; only they are forced.
 	Release Step = "release the modules without access"

@@ -60,11 +60,11 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	if err := a.known.AwaitSecrets(ctx, in.Seen); err != nil {
 		return Result{}, err
 	}
-	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
 	if standing == kymas.Gone {
-		result.Left, err = a.known.LeftBy(ctx, in.Ref, in.Seen)
-		return result, err
+		left, err := a.known.LeftBy(ctx, in.Ref, in.Seen)
+		return Result{Outcome: OutcomeGone, Left: left}, err
 	}
+	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
 	if err != nil && kyma.Status.State == shared.StateUnknown {
 		err = firstSyncError{err}
 	}
@@ -72,17 +72,11 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 }
 
 func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing kymas.Ownership, background bool) (Result, error) {
-	switch standing {
-	case kymas.Gone:
-		return Result{Outcome: OutcomeGone}, nil
-	case kymas.Deleting:
+	if standing == kymas.Deleting {
 		return Result{Outcome: OutcomeDeleting}, nil
-	case kymas.NotOurs, kymas.Copy, kymas.Skipped:
-		return Result{Outcome: OutcomeOff}, nil
-	case kymas.Ours:
 	}
 	s := desired.SyncOf(kyma, a.settings)
-	if !s.Enabled {
+	if standing != kymas.Ours || !s.Enabled {
 		return Result{Outcome: OutcomeOff}, nil
 	}
 	if err := kymas.AddFinalizer(ctx, a.controlPlane, a.settings, kyma); err != nil {

@@ -233,7 +233,12 @@ func (p *player) edits(ctx context.Context, s scenarios.Edits) (outcome, error) 
 	if err != nil || len(lost) == 0 {
 		return result, err
 	}
-	return result, p.setFaults(ctx, nil)
+	recovered := newWaiting()
+	if s.WhileUpgrading {
+		recovered.forAll(lost, p.ready(p.releases))
+		result.latencies["recovered"] = recovered
+	}
+	return result, p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
 }
 
 // split returns a part of the Kymas, evenly spread, and the others.

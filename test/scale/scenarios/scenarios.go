@@ -109,7 +109,8 @@ type Edits struct {
 	Every *metav1.Duration `json:"every,omitempty"`
 	// WhileUpgrading pushes a new version of all other modules just before.
 	WhileUpgrading bool `json:"whileUpgrading,omitempty"`
-	// Lost is the part of the clusters that answers no more from then on. Their Kymas are not edited, nor waited for.
+	// Lost is the part of the clusters that answers no more until all else is done. Their Kymas are not edited, and waited for
+	// only then.
 	Lost float64 `json:"lost,omitempty"`
 	// WhileHanging pushes a version of the first module just before that hangs in all clusters: they never answer to one of its
 	// objects. It stays.

@@ -119,9 +119,3 @@ func (m *Mailbox) Take() Pending {
 	m.Drain()
 	return m.Box.Take()
 }
-
-// TakeDue drains the mailbox, and removes and returns the kicks of the workflow's own box that may be acted on now.
-func (m *Mailbox) TakeDue() Pending {
-	m.Drain()
-	return m.Box.TakeDue()
-}

@@ -233,12 +233,14 @@ func (p *player) edits(ctx context.Context, s scenarios.Edits) (outcome, error) 
 	if err != nil || len(lost) == 0 {
 		return result, err
 	}
-	recovered := newWaiting()
-	if s.WhileUpgrading {
-		recovered.forAll(lost, p.ready(p.releases))
-		result.latencies["recovered"] = recovered
-	}
-	return result, p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
+	result.latencies["recovered"], err = p.answerAgain(ctx, lost)
+	return result, err
+}
+
+// answerAgain lets all clusters answer again, and waits until those that did not have what is newest.
+func (p *player) answerAgain(ctx context.Context, lost []int) (*waiting, error) {
+	recovered := newWaiting().forAll(lost, p.ready(p.releases))
+	return recovered, p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
 }
 
 // split returns a part of the Kymas, evenly spread, and the others.
@@ -321,9 +323,8 @@ func (p *player) blackHole(ctx context.Context, s scenarios.BlackHole) (outcome,
 	if err := pause(ctx, durationOr(s.For, 0)-time.Since(began)); err != nil {
 		return outcome{}, err
 	}
-	recovered := newWaiting().forAll(lost, p.ready(p.releases))
-	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": healthy, "recovered": recovered}},
-		p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
+	recovered, err := p.answerAgain(ctx, lost)
+	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": healthy, "recovered": recovered}}, err
 }
 
 // faultOf is that these clusters answer no more; nil for none.

@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
+	"go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -18,12 +22,15 @@ const sampled = 10
 type past struct {
 	kind                string
 	runs, events, bytes int64
+	// since are the events of the phase.
+	since int64
 }
 
 // sumUp describes workflows by their type.
 func sumUp(pasts map[string]past) map[string]record.History {
-	all := map[string]record.History{}
+	all, since := map[string]record.History{}, map[string][]int64{}
 	for _, one := range pasts {
+		since[one.kind] = append(since[one.kind], one.since)
 		h := all[one.kind]
 		h.Workflows++
 		h.Runs += float64(one.runs)
@@ -35,6 +42,8 @@ func sumUp(pasts map[string]past) map[string]record.History {
 	for kind, h := range all {
 		n := float64(h.Workflows)
 		h.Runs, h.Events, h.Bytes = record.Round(h.Runs/n), record.Round(h.Events/n), record.Round(h.Bytes/n)
+		slices.Sort(since[kind])
+		h.Since = since[kind][len(since[kind])/2]
 		all[kind] = h
 	}
 	return all
@@ -48,8 +57,8 @@ func (e *environment) dialTemporal(ctx context.Context) (client.Client, error) {
 	return temporal, nil
 }
 
-// sampleHistories reads the workflows of some of these Kymas.
-func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[string]record.History, error) {
+// sampleHistories reads the workflows of some of these Kymas, and counts the events since the phase began.
+func (e *environment) sampleHistories(ctx context.Context, kymas []int, since time.Time) (map[string]record.History, error) {
 	temporal, err := e.dialTemporal(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +67,7 @@ func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[str
 	pasts := map[string]past{}
 	every := max(1, len(kymas)/sampled)
 	for i := 0; i < len(kymas) && i/every < sampled; i += every {
-		if err := e.addPasts(ctx, temporal, fmt.Sprintf("KymaName = '%s'", kymaName(kymas[i])), pasts); err != nil {
+		if err := e.addPasts(ctx, temporal, fmt.Sprintf("KymaName = '%s'", kymaName(kymas[i])), since, pasts); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +75,7 @@ func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[str
 }
 
 // addPasts adds the runs of the workflows that a query finds.
-func (e *environment) addPasts(ctx context.Context, temporal client.Client, query string, pasts map[string]past) error {
+func (e *environment) addPasts(ctx context.Context, temporal client.Client, query string, since time.Time, pasts map[string]past) error {
 	found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: e.fleet.Temporal.Namespace, Query: query})
 	if err != nil {
 		return fmt.Errorf("list the workflows with %s: %w", query, err)
@@ -84,9 +93,30 @@ func (e *environment) addPasts(ctx context.Context, temporal client.Client, quer
 		one.runs++
 		one.events += info.GetHistoryLength()
 		one.bytes += info.GetHistorySizeBytes()
+		if one.since, err = addSince(ctx, temporal, id, since, one.since); err != nil {
+			return err
+		}
 		pasts[id.GetWorkflowId()] = one
 	}
 	return nil
+}
+
+// addSince adds the events of a run since then to their number; since zero, none.
+func addSince(ctx context.Context, temporal client.Client, run *common.WorkflowExecution, since time.Time, number int64) (int64, error) {
+	if since.IsZero() {
+		return number, nil
+	}
+	events := temporal.GetWorkflowHistory(ctx, run.GetWorkflowId(), run.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return 0, fmt.Errorf("read the history of a run of %s: %w", run.GetWorkflowId(), err)
+		}
+		if event.GetEventTime().AsTime().After(since) {
+			number++
+		}
+	}
+	return number, nil
 }
 
 // historyOf is that of one workflow, of all its runs.
@@ -97,7 +127,7 @@ func (e *environment) historyOf(ctx context.Context, id string) (record.History,
 	}
 	defer temporal.Close()
 	pasts := map[string]past{}
-	if err := e.addPasts(ctx, temporal, fmt.Sprintf("WorkflowId = '%s'", id), pasts); err != nil {
+	if err := e.addPasts(ctx, temporal, fmt.Sprintf("WorkflowId = '%s'", id), time.Time{}, pasts); err != nil {
 		return record.History{}, err
 	}
 	return sumUp(pasts)[pasts[id].kind], nil

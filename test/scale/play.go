@@ -45,7 +45,7 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 	}
 	for _, s := range e.scenario.Phases {
 		say("%s", s.Name)
-		before := slices.Clone(p.there)
+		before, began := slices.Clone(p.there), time.Now()
 		measured, err := e.measure(ctx, s, func(ctx context.Context) (outcome, error) { return p.do(ctx, s) })
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
@@ -55,11 +55,7 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 		if err := pause(ctx, durationOr(e.scenario.Settle, 3*time.Second)); err != nil {
 			return r, err
 		}
-		sample := slices.DeleteFunc(before, func(k int) bool { return slices.Contains(p.there, k) })
-		if len(sample) == 0 {
-			sample = p.there // none was deleted
-		}
-		if measured.Histories, err = e.sampleHistories(ctx, sample); err != nil {
+		if measured.Histories, err = e.sampleHistories(ctx, workedOn(before, p.there), began); err != nil {
 			return r, err
 		}
 		measured.Failed = s.Expect.Exceeded(measured)
@@ -69,6 +65,20 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 		r.Phases = append(r.Phases, measured)
 	}
 	return r, nil
+}
+
+// workedOn are the Kymas that a phase is about: those that it made, those that it deleted, or else all.
+func workedOn(before, after []int) []int {
+	for _, changed := range [][]int{without(after, before), without(before, after)} {
+		if len(changed) > 0 {
+			return changed
+		}
+	}
+	return after
+}
+
+func without(all, these []int) []int {
+	return slices.DeleteFunc(slices.Clone(all), func(k int) bool { return slices.Contains(these, k) })
 }
 
 func (p *player) prepare(ctx context.Context) error {

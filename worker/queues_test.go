@@ -46,7 +46,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		beats      bool
 		activities []string
 	}{
-		"lifecycle-manager-control-plane": {10, true, true, []string{
+		"lifecycle-manager-control-plane": {0, true, true, []string{
 			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "AdmitPurge", "SyncRemote",
 			"InstallModules", "ReportModules",
 		}},
@@ -66,7 +66,9 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Equal(t, expected.slots, q.options.MaxConcurrentActivityExecutionSize, q.name)
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
 		if q.name == "lifecycle-manager-control-plane" {
-			require.Equal(t, 16, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+			require.Equal(t, 10, q.options.Tuner.GetActivityTaskSlotSupplier().MaxSlots())
+			require.Equal(t, 16, q.options.Tuner.GetWorkflowTaskSlotSupplier().MaxSlots(), "else steps within workflow tasks hold up one another")
+			require.Contains(t, q.options.Interceptors, q.options.Tuner.GetWorkflowTaskSlotSupplier(), "which counts modules")
 			// A single kind of poller asks for the tasks of sleeping workflows as long as there are any, and new ones wait.
 			require.Equal(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 				MinimumNumberOfPollers: 2, InitialNumberOfPollers: 4, MaximumNumberOfPollers: 4,

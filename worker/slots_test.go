@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // marked and released are what the SDK tells of a permit.
@@ -78,4 +83,54 @@ func TestASlotIsWaitedForUntilTheWorkerStops(t *testing.T) {
 		require.NotNil(t, next)
 		require.Equal(t, 5, p.MaxSlots())
 	})
+}
+
+// Else a process begins more than it installs within the seconds of a workflow task, and queues have to do it again.
+func TestATaskThatInstallsSeveralModulesCountsForAsMany(t *testing.T) {
+	slots := newTaskSlots(8)
+	free := func() int {
+		n := 0
+		for slots.TryReserveSlot(nil) != nil {
+			n++
+		}
+		for range n {
+			slots.ReleaseSlot(nil)
+		}
+		return n
+	}
+	countedWith := func(modules int) (counted int) {
+		permit, err := slots.ReserveSlot(t.Context(), nil)
+		require.NoError(t, err)
+		require.NotNil(t, permit)
+		defer slots.ReleaseSlot(nil)
+		step := func(context.Context, install.ModulesInput) error {
+			require.Eventually(t, func() bool { counted = 8 - free(); return counted >= min(modules, 4) }, time.Minute, time.Millisecond)
+			return nil
+		}
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestActivityEnvironment()
+		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{slots}})
+		_, err = env.ExecuteLocalActivity(step, install.ModulesInput{Manifests: make([]kick.Ref, modules)})
+		require.NoError(t, err)
+		return counted
+	}
+	for modules, counts := range map[int]int{1: 1, 3: 3, 20: 4} { // half of the slots at most
+		require.Equal(t, counts, countedWith(modules))
+		require.Equal(t, 8, free())
+	}
+
+	// The slots that others have are not taken from them, but nobody gets one before.
+	for range 7 {
+		require.NotNil(t, slots.TryReserveSlot(nil))
+	}
+	done := slots.take(t.Context(), 2)
+	require.Eventually(t, func() bool {
+		if slots.TryReserveSlot(nil) == nil {
+			return true
+		}
+		slots.ReleaseSlot(nil)
+		return false
+	}, time.Minute, time.Millisecond, "one is free, and is kept")
+	done()
+	require.Equal(t, 1, free())
 }

@@ -111,7 +111,7 @@ type taskQueue struct {
 func (w *Workers) queues(o Options) []taskQueue {
 	a := o.Activities
 	// The workflows' worker also has what workflows attempt as local activities.
-	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
+	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, 0), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
 		a.Manifests.Install.InstallModules, a.Background.ReportModules,
@@ -125,12 +125,14 @@ func (w *Workers) queues(o Options) []taskQueue {
 	if a.Certificates != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Certificates.RotateCertificates)
 	}
-	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
+	tasks, tuner := newTaskSlots(o.Slots.Workflow), newTuner(o.Slots.ControlPlane)
+	tuner.tasks = tasks
+	controlPlane.options.Tuner = tuner
 	// A poll holds a slot while it waits. With as many polls as slots, those for sleeping workflows, of which nobody had woken
 	// one, left a single slot to a hundred new ones.
 	controlPlane.options.WorkflowTaskPollerBehavior = pollers(o.Slots.Workflow / 4)
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
-	controlPlane.options.Interceptors = o.interceptors()
+	controlPlane.options.Interceptors = append(o.interceptors(), tasks)
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
 		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Background.CleanUpAndRelease, a.Status.ReportKyma, a.Background.ReportModules,
@@ -143,14 +145,14 @@ func (w *Workers) queues(o Options) []taskQueue {
 	follow := taskQueue{name: kick.FollowQueue, options: w.queue(o, 0), activities: []any{
 		a.Manifests.Install.FollowModules, a.Manifests.Uninstall.WaitRemoval,
 	}}
-	follow.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Remote, followSlots))
+	follow.options.Tuner = newPromptSlots(o.Slots.Remote, followSlots).tuner()
 	follow.options.DisableWorkflowWorker = true
 	follow.options.Interceptors = o.interceptors()
 
 	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
 	// for what somebody waits for, and for what follows from these reconciles.
 	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.ReconcileInBackground}}
-	inBackground.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
+	inBackground.options.Tuner = newPromptSlots(o.Slots.Background, o.Slots.Remote).tuner()
 	inBackground.options.DisableWorkflowWorker = true
 	inBackground.options.Interceptors = o.interceptors()
 

@@ -23,9 +23,6 @@ type Options struct {
 	// ReadyWithin is how long one reconcile of a Manifest continues after everything is applied, for a module that becomes
 	// ready in that time: then its state is written together with what was applied. 1 s; below zero for none.
 	ReadyWithin time.Duration
-	// QuickAtOnce is how many modules this process installs at the same time while a workflow task waits for them; 10, which is
-	// half of its slots for workflow tasks.
-	QuickAtOnce int64
 }
 
 // Activities install modules.
@@ -49,8 +46,5 @@ func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Remov
 	if o.ReadyWithin == 0 {
 		o.ReadyWithin = time.Second
 	}
-	if o.QuickAtOnce == 0 {
-		o.QuickAtOnce = 10
-	}
-	return &Activities{Options: o, steps: steps, applier: applier, removals: removals, quick: semaphore.NewWeighted(o.QuickAtOnce)}
+	return &Activities{Options: o, steps: steps, applier: applier, removals: removals, quick: semaphore.NewWeighted(quickAtOnce)}
 }

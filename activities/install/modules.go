@@ -14,7 +14,10 @@ import (
 const (
 	// modulesAtOnce is how many modules of a Kyma one InstallModules installs at the same time.
 	modulesAtOnce = 4
-	// quickLimit is how long InstallModules may have worked on a module when the last object is begun.
+	// quickAtOnce is how many modules this process installs at the same time while workflow tasks wait for them. With fewer places,
+	// several modules of a Kyma get none in time more often, and with more they are not done in time.
+	quickAtOnce = 16
+	// quickLimit is how long InstallModules may have waited for a place, and worked on a module, when the last object is begun.
 	quickLimit = 2 * time.Second
 	// quickTimeout is when InstallModules gives up what still hangs, so that the results of other modules count: its local
 	// activity ends after 4 s.
@@ -37,22 +40,28 @@ type Installed struct {
 }
 
 // InstallModules is ApplyManifest for several Manifests that can probably be installed within some seconds. It leaves to
-// ApplyManifest what takes longer: layers that are not in the cache, hooks, and modules beyond the limit of this process. It
-// has a result for each Manifest and never fails, so that no module holds up another.
+// ApplyManifest what takes longer, such as hooks and layers that are not in the cache, and all of them where this process does too
+// much already. It has a result for each Manifest and never fails, so that no module holds up another.
 func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Installed, error) {
 	all := make([]Installed, len(in.Manifests))
-	var group errgroup.Group
-	group.SetLimit(modulesAtOnce)
+	for i, ref := range in.Manifests {
+		all[i] = Installed{Ref: ref, Later: true}
+	}
 	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
 	defer cancel()
 	until := time.Now().Add(quickLimit)
+	waiting, stop := context.WithDeadline(ctx, until)
+	defer stop()
+	// All at once: one report then says that all are ready.
+	places := min(modulesAtOnce, len(all))
+	if a.quick.Acquire(waiting, int64(places)) != nil {
+		return all, nil
+	}
+	defer a.quick.Release(int64(places))
+	var group errgroup.Group
+	group.SetLimit(places)
 	for i, ref := range in.Manifests {
-		all[i] = Installed{Ref: ref, Later: true}
-		if !a.quick.TryAcquire(1) {
-			continue
-		}
 		group.Go(func() error {
-			defer a.quick.Release(1)
 			if time.Now().After(until) {
 				return nil
 			}

@@ -82,6 +82,7 @@ func TestAFileThatIsNotRightIsRefusedByTheNameOfItsKey(t *testing.T) {
 		"a number for text":          {"sync-namespace: 5", "sync-namespace: it must be text"},
 		"nothing":                    {"sync-namespace:", "sync-namespace: it must be text"},
 		"what the flag refuses also": {"role: cook", "--role must be"},
+		"no slot":                    {"workflow-slots: 0", "--workflow-slots must be at least 2"},
 		"no name of a module":        {"inject-data-from-kcp-modules: [a/b]", "--inject-data-from-kcp-modules must be names of modules"},
 		"a path below no registry":   {"modules-repository-subpath: a", "neither --oci-registry-host nor --oci-registry-cred-secret is given"},
 		"no mapping":                 {"- role", "cannot unmarshal array"},

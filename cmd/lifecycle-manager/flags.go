@@ -240,6 +240,9 @@ func (f *flags) check() error {
 	if f.sweepShards < 1 || f.sweepShards > 64 || f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
 		return fmt.Errorf("--sweep-shards and --sweep-concurrency must be between 1 and 64, not %d and %d", f.sweepShards, f.sweepConcurrency)
 	}
+	if f.workflowSlots < 2 || f.controlPlaneSlots < 1 || f.remoteSlots < 1 || f.backgroundSlots < 1 {
+		return errors.New("--workflow-slots must be at least 2, --control-plane-slots, --remote-slots and --background-slots at least 1: else nothing is done")
+	}
 	if f.remoteQPS <= 0 || f.remoteBurst < 1 || f.remoteConcurrency < 1 {
 		return errors.New("--k8s-skr-client-qps, --k8s-skr-client-burst and --k8s-skr-client-concurrency must be positive: no cluster is without limits")
 	}

@@ -69,7 +69,7 @@ func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	i.assemble()
 	i.Serve(t, i.id)
 	workers := worker.New(i.Temporal, worker.Options{
-		Activities: i.assembly.Activities, Slots: worker.Slots{ControlPlane: 10, Remote: 10, Background: 2, Sweep: 1}, StopTimeout: time.Second,
+		Activities: i.assembly.Activities, Slots: worker.Slots{Workflow: 10, ControlPlane: 10, Remote: 10, Background: 2, Sweep: 1}, StopTimeout: time.Second,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -22,15 +22,15 @@ const sampled = 10
 type past struct {
 	kind                string
 	runs, events, bytes int64
-	// since are the events of the phase.
-	since int64
+	// inPhase are the events since the phase began.
+	inPhase int64
 }
 
 // sumUp describes workflows by their type.
 func sumUp(pasts map[string]past) map[string]record.History {
-	all, since := map[string]record.History{}, map[string][]int64{}
+	all, inPhase := map[string]record.History{}, map[string][]int64{}
 	for _, one := range pasts {
-		since[one.kind] = append(since[one.kind], one.since)
+		inPhase[one.kind] = append(inPhase[one.kind], one.inPhase)
 		h := all[one.kind]
 		h.Workflows++
 		h.Runs += float64(one.runs)
@@ -42,8 +42,8 @@ func sumUp(pasts map[string]past) map[string]record.History {
 	for kind, h := range all {
 		n := float64(h.Workflows)
 		h.Runs, h.Events, h.Bytes = record.Round(h.Runs/n), record.Round(h.Events/n), record.Round(h.Bytes/n)
-		slices.Sort(since[kind])
-		h.Since = since[kind][len(since[kind])/2]
+		slices.Sort(inPhase[kind])
+		h.InPhase = inPhase[kind][len(inPhase[kind])/2]
 		all[kind] = h
 	}
 	return all
@@ -93,7 +93,7 @@ func (e *environment) addPasts(ctx context.Context, temporal client.Client, quer
 		one.runs++
 		one.events += info.GetHistoryLength()
 		one.bytes += info.GetHistorySizeBytes()
-		if one.since, err = addSince(ctx, temporal, id, since, one.since); err != nil {
+		if one.inPhase, err = addSince(ctx, temporal, id, since, one.inPhase); err != nil {
 			return err
 		}
 		pasts[id.GetWorkflowId()] = one

@@ -50,7 +50,7 @@ func (l *Limits) Exceeded(p Phase) []string {
 		check("controlPlaneWrites per Kyma", each.ControlPlaneWrites, writes/n)
 		var events int64
 		for _, h := range p.Histories {
-			events += h.Since
+			events += h.InPhase
 		}
 		check("historyEvents per Kyma", each.HistoryEvents, float64(events))
 	}

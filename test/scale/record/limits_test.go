@@ -12,7 +12,7 @@ func TestMoreThanExpectedIsNamed(t *testing.T) {
 		Kymas:        2,
 		Remote:       Requests{"get secrets": 8, "patch deployments.apps": 2, "create namespaces": 1},
 		ControlPlane: Requests{"PUT kymas": 5, "GET kymas": 8, "LIST manifests": 1, "WATCH kymas": 3, "PUT leases": 100, "GET configmaps": 100},
-		Histories:    map[string]History{"KymaWorkflow": {Events: 90, Since: 17}, "SweepWorkflow": {Events: 15, Since: 15}},
+		Histories:    map[string]History{"KymaWorkflow": {Events: 90, InPhase: 17}, "SweepWorkflow": {Events: 15, InPhase: 15}},
 	}
 	require.Empty(t, (*Limits)(nil).Exceeded(p))
 	require.Empty(t, (&Limits{ControlPlaneWrites: &ten, ControlPlaneReads: &ten, ControlPlaneLists: &one}).Exceeded(p))

@@ -37,8 +37,8 @@ type History struct {
 	Events float64 `json:"events"`
 	Most   int64   `json:"maxEvents"`
 	Bytes  float64 `json:"bytes"`
-	// Since are the events since the phase began, of the workflow in the middle: one that was slow does not change it.
-	Since int64 `json:"sincePhase,omitempty"`
+	// InPhase are the events since the phase began, of the workflow in the middle: one that was slow does not change it.
+	InPhase int64 `json:"eventsInPhase,omitempty"`
 }
 
 // Temporal says in the record what Temporal ran on.

@@ -93,19 +93,22 @@ func (e *environment) addPasts(ctx context.Context, temporal client.Client, quer
 		one.runs++
 		one.events += info.GetHistoryLength()
 		one.bytes += info.GetHistorySizeBytes()
-		if one.inPhase, err = addSince(ctx, temporal, id, since, one.inPhase); err != nil {
+		added, err := eventsSince(ctx, temporal, id, since)
+		if err != nil {
 			return err
 		}
+		one.inPhase += added
 		pasts[id.GetWorkflowId()] = one
 	}
 	return nil
 }
 
-// addSince adds the events of a run since then to their number; since zero, none.
-func addSince(ctx context.Context, temporal client.Client, run *common.WorkflowExecution, since time.Time, number int64) (int64, error) {
+// eventsSince is how many events a run has since then; since zero, it is not asked.
+func eventsSince(ctx context.Context, temporal client.Client, run *common.WorkflowExecution, since time.Time) (int64, error) {
 	if since.IsZero() {
-		return number, nil
+		return 0, nil
 	}
+	var number int64
 	events := temporal.GetWorkflowHistory(ctx, run.GetWorkflowId(), run.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()

@@ -49,13 +49,16 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	last := make([]*v1beta2.Manifest, len(in.Modules))
 	found := make([]manifests.Found, len(in.Modules))
 	watch := manifests.Watch{Clock: a.steps.Options.Clock, For: "modules", Gather: in.Gather}
+	names := make([]string, len(in.Modules))
 	for i, each := range in.Modules {
-		seen[i].Ref = each.Ref
+		seen[i].Ref, names[i] = each.Ref, each.Ref.Name
 		watch.Since = append(watch.Since, each.Since)
 	}
+	var round *readiness.Round
+	watch.Round = func() { round = readiness.NewRound(names) }
 	watch.Read = func(ctx context.Context, i int, w manifests.Wait) (manifests.Found, error) {
 		var err error
-		seen[i].WaitResult, found[i], err = a.readModule(ctx, in.Modules[i], w, &last[i])
+		seen[i].WaitResult, found[i], err = a.readModule(ctx, in.Modules[i], w, &last[i], round)
 		return found[i], err
 	}
 	failures, err := watch.Until(ctx)
@@ -74,9 +77,9 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	return news, nil
 }
 
-// readModule reads a module once, and says whether there is news of it. Last is its Manifest as it was read before.
-func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait, last **v1beta2.Manifest) (WaitResult, manifests.Found, error) {
-	observed, m, err := a.observeManifest(ctx, of.Ref, *last)
+// readModule reads a module once, in a round, and says whether there is news of it. Last is its Manifest as it was read before.
+func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait, last **v1beta2.Manifest, round *readiness.Round) (WaitResult, manifests.Found, error) {
+	observed, m, err := a.observeManifest(ctx, of.Ref, *last, round)
 	*last = m
 	if err != nil {
 		return WaitResult{}, manifests.Nothing, err
@@ -98,7 +101,7 @@ func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wa
 
 // Observe reads the Manifest and the state of its module.
 func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Observed, error) {
-	observed, _, err := a.observeManifest(ctx, ref, nil)
+	observed, _, err := a.observeManifest(ctx, ref, nil, nil)
 	return observed, err
 }
 
@@ -112,7 +115,7 @@ func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
 
 // observeManifest also returns the Manifest, where it is to be installed still. The last one that was read is enough while the
 // informer shows no other.
-func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1beta2.Manifest) (readiness.Observed, *v1beta2.Manifest, error) {
+func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1beta2.Manifest, round *readiness.Round) (readiness.Observed, *v1beta2.Manifest, error) {
 	m := last
 	if m == nil || !a.steps.Options.Known.IsNewest(ctx, m) {
 		var err error
@@ -127,6 +130,8 @@ func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1
 	if err != nil {
 		return readiness.Observed{}, nil, err
 	}
-	observed, err := readiness.Observe(ctx, cluster, m, a.observing(m))
+	options := a.observing(m)
+	options.Round = round
+	observed, err := readiness.Observe(ctx, cluster, m, options)
 	return observed, m, err
 }

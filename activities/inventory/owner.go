@@ -61,8 +61,11 @@ func MarkOn(live metav1.Object) string {
 }
 
 // Selector selects our objects by label. An object that lost its label is found only by its name.
-func (o Owner) Selector() string {
-	return shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelComponent + "=" + o.Name
+func (o Owner) Selector() string { return SelectorOf(o.Name) }
+
+// SelectorOf selects the objects of several Manifests, by the names of those.
+func SelectorOf(manifests ...string) string {
+	return shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelComponent + " in (" + strings.Join(manifests, ",") + ")"
 }
 
 // Placeholders in an encoded object, which are replaced for each Manifest. The values need no JSON escapes: all are

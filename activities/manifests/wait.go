@@ -115,6 +115,8 @@ type Watch struct {
 	Since []time.Time
 	// Gather is how long the wait goes on after the first news that are not pressing.
 	Gather time.Duration
+	// Round is called before all are read once more.
+	Round func()
 	// Read reads one of them. It is called for several at the same time.
 	Read func(ctx context.Context, i int, w Wait) (Found, error)
 
@@ -187,6 +189,9 @@ func (w *Watch) begin(ctx context.Context, now time.Time) []time.Duration {
 // read reads all of them once, and returns in words which could not be read. Its error says that the wait was cancelled.
 func (w *Watch) read(ctx context.Context) (string, error) {
 	errs := make([]error, len(w.waits))
+	if w.Round != nil {
+		w.Round()
+	}
 	var group errgroup.Group
 	group.SetLimit(readsAtOnce)
 	for i := range w.waits {

@@ -32,6 +32,8 @@ type Options struct {
 	// Patience is how long a workload may be pending before its pods are read for the reason.
 	Patience time.Duration
 	Clock    func() time.Time
+	// Round shares requests with other modules; nil for a module that is read alone.
+	Round *Round
 }
 
 // Observe reads the state of a module, once and without waiting: its resources, its manager, its custom resource. It
@@ -39,6 +41,7 @@ type Options struct {
 // not among the module's resources. For a workload that has been pending for longer than options.Patience, it reads the pods.
 func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, options Options) (Observed, error) {
 	o := NewObserver(objects.NewTarget(m, c, nil), options.Rule, options.Clock())
+	o.round = options.Round
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
@@ -69,8 +72,9 @@ func Counts(rule shared.StateRule, kind schema.GroupKind) bool {
 type Observer struct {
 	objects.Target
 
-	rule shared.StateRule
-	mu   sync.Mutex
+	rule  shared.StateRule
+	round *Round
+	mu    sync.Mutex
 	// Seen are the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
 	// unready are the workloads that are not ready, and others the other objects that are not.
@@ -146,39 +150,14 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 	return nil
 }
 
-// list reads our objects of a kind, by name. Of definitions, which are very large and known to be established since they
-// were applied, only the metadata is read.
-func (o *Observer) list(
-	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource,
-) (map[types.NamespacedName]*unstructured.Unstructured, error) {
-	found := map[types.NamespacedName]*unstructured.Unstructured{}
-	err := objects.Pages(metav1.ListOptions{LabelSelector: o.Owner.Selector()}, func(options metav1.ListOptions) (string, error) {
-		if kinds.ExistenceOnly(gvk) {
-			page, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range page.Items {
-				u := &unstructured.Unstructured{}
-				u.SetGroupVersionKind(gvk)
-				u.SetName(page.Items[i].Name)
-				u.SetDeletionTimestamp(page.Items[i].DeletionTimestamp)
-				u.SetFinalizers(page.Items[i].Finalizers)
-				found[types.NamespacedName{Name: u.GetName()}] = u
-			}
-			return page.Continue, nil
-		}
-		page, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			u := &page.Items[i]
-			found[types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}] = u
-		}
-		return page.GetContinue(), nil
-	})
-	return found, objects.IgnoreUnserved(err)
+// list reads our objects of a kind, by name.
+func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource) (objectsByName, error) {
+	if o.round == nil {
+		found, err := list(ctx, o.Cluster, gvk, resource, o.Owner.Selector())
+		return found[o.Owner.Name], err
+	}
+	found, err := o.round.list(ctx, o.Cluster, gvk, resource)
+	return found[o.Owner.Name], err
 }
 
 // get reads one object; nil when it does not exist.

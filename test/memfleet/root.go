@@ -52,6 +52,7 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&s.stateDir, "state-dir", "", "folder for ca.crt, kubeconfigs and address")
 	flags.DurationVar(&s.latency, "latency", 0, "how much longer each answer takes")
 	flags.DurationVar(&s.ReadyAfter, "ready-after", time.Second, "when workloads and custom resources of --ready become ready")
+	flags.DurationVar(&s.ReadySpread, "ready-spread", 0, "how much later than --ready-after that is at most, for each object by its name")
 	flags.DurationVar(&s.EstablishAfter, "establish-after", 100*time.Millisecond, "when definitions are served")
 	flags.StringSliceVar(&s.Ready, "ready", nil, "API groups, or kinds as plural.group, whose custom resources get status.state Ready by themselves")
 	flags.StringVar(&s.faults, "faults", "", "file of faults, see README.md")

@@ -124,7 +124,8 @@ func (e *environment) startClusters(ctx context.Context) error {
 	say("serving %d clusters", e.all())
 	served, err := e.start(processes.Program{Name: "memfleet", Path: "bin/memfleet", Arguments: []string{
 		"serve", "--clusters", strconv.Itoa(e.all()), "--state-dir", e.path("clusters"),
-		"--latency", e.latency.String(), "--ready-after", e.readyAfter.String(), "--owner-pid", strconv.Itoa(os.Getpid()),
+		"--latency", e.latency.String(), "--ready-after", e.readyAfter.String(), "--ready-spread", e.readySpread.String(),
+		"--owner-pid", strconv.Itoa(os.Getpid()),
 	}})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 // options are the flags.
 type options struct {
 	clusters, modules, objects, workers int
-	latency, readyAfter                 time.Duration
+	latency, readyAfter, readySpread    time.Duration
 	manager                             string
 	scenario                            string
 	temporalStore, postgresFolder       string
@@ -62,6 +62,7 @@ func command(ctx context.Context, arguments []string) error {
 	flags.IntVar(&o.workers, "workers", 1, "processes of Lifecycle Manager; of several one leads")
 	flags.DurationVar(&o.latency, "latency", 0, "how much longer each answer of a cluster takes")
 	flags.DurationVar(&o.readyAfter, "ready-after", time.Millisecond, "when a Deployment is available")
+	flags.DurationVar(&o.readySpread, "ready-spread", 0, "how much later than that at most, for each Deployment by its name")
 	flags.StringVar(&o.manager, "manager", "bin/lifecycle-manager", "the program to measure")
 	flags.StringVar(&o.scenario, "scenario", "default", "what is done: a file, or one of "+strings.Join(scenarios.Names(), ", "))
 	flags.StringVar(&o.temporalStore, "temporal-store", "", "what Temporal keeps its data in: postgres or sqlite; default: postgres where it is found")

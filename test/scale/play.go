@@ -37,7 +37,7 @@ func play(ctx context.Context, e *environment) (*record.Record, error) {
 	r := &record.Record{
 		StartedAt: time.Now().UTC().Truncate(time.Second), Commit: commit(ctx), Manager: strings.TrimSpace(string(manager)), Machine: record.ThisMachine(),
 		Scenario: e.scenario.Name, Flags: e.scenario.ManagerFlags, Clusters: e.options.clusters, Modules: e.modules, Objects: e.objects, Workers: e.workers,
-		Latency: e.latency.String(), ReadyAfter: e.readyAfter.String(), Temporal: e.temporal,
+		Latency: e.latency.String(), ReadyAfter: e.readyAfter.String(), ReadySpread: e.readySpread.String(), Temporal: e.temporal,
 	}
 	p := &player{environment: e, releases: slices.Repeat([]int{-1}, e.modules), edited: map[int]bool{}}
 	if err := p.prepare(ctx); err != nil {

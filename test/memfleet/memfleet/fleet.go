@@ -25,6 +25,8 @@ type Options struct {
 	Clusters int
 	// ReadyAfter is when workloads are available, and the custom resources of Ready are; default 1 s.
 	ReadyAfter time.Duration
+	// ReadySpread is how much later than ReadyAfter that is at most, for each object by its name; default 0.
+	ReadySpread time.Duration
 	// EstablishAfter is when definitions are served; default 100 ms.
 	EstablishAfter time.Duration
 	// CollectAfter is when garbage is collected and namespaces are emptied; default 100 ms.
@@ -96,8 +98,8 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	const workers = 4
 	manager, err := controllers.New(server, controllers.Options{
-		ReadyAfter: o.ReadyAfter, EstablishAfter: o.EstablishAfter, CollectAfter: o.CollectAfter, Ready: o.Ready,
-		Workers: workers, Log: o.Log,
+		ReadyAfter: o.ReadyAfter, ReadySpread: o.ReadySpread, EstablishAfter: o.EstablishAfter, CollectAfter: o.CollectAfter,
+		Ready: o.Ready, Workers: workers, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

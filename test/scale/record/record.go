@@ -31,8 +31,10 @@ type Record struct {
 	Workers    int      `json:"workers"`
 	Latency    string   `json:"latency"`
 	ReadyAfter string   `json:"readyAfter"`
-	Temporal   Temporal `json:"temporal"`
-	Phases     []Phase  `json:"phases"`
+	// ReadySpread is how much later than ReadyAfter a Deployment was available at most.
+	ReadySpread string   `json:"readySpread"`
+	Temporal    Temporal `json:"temporal"`
+	Phases      []Phase  `json:"phases"`
 }
 
 // Phase is what was measured of one part of the scenario.

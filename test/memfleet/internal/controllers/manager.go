@@ -4,9 +4,12 @@ package controllers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +30,8 @@ import (
 type Options struct {
 	// ReadyAfter is when workloads are available, and Jobs complete, after they were changed.
 	ReadyAfter time.Duration
+	// ReadySpread is how much later than ReadyAfter that is at most: each object has its own delay, which follows from its key.
+	ReadySpread time.Duration
 	// EstablishAfter is when a definition is served after it was made.
 	EstablishAfter time.Duration
 	// CollectAfter is when garbage is collected, and a namespace that is deleted is emptied.
@@ -137,6 +142,12 @@ func (m *Manager) do(ctx context.Context, t task) {
 	}
 }
 
+// readyAfter is when an object with this key is ready.
+func (o Options) readyAfter(key string) time.Duration {
+	sum := sha256.Sum256([]byte(key))
+	return o.ReadyAfter + time.Duration(float64(o.ReadySpread)*float64(binary.BigEndian.Uint32(sum[:]))/(math.MaxUint32+1))
+}
+
 // Changed takes in a write. It does not wait for anything.
 func (m *Manager) Changed(c *store.Cluster, change store.Change) {
 	now := time.Now()
@@ -172,6 +183,6 @@ func (m *Manager) Changed(c *store.Cluster, change store.Change) {
 		if change.Before != nil && change.Resource == deployments() {
 			plan(taskObserve, key, observeAfter)
 		}
-		plan(taskReady, key, m.options.ReadyAfter)
+		plan(taskReady, key, m.options.readyAfter(key))
 	}
 }

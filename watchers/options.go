@@ -26,6 +26,7 @@
 package watchers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,12 +128,8 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.ResyncInterval == 0 {
-		o.ResyncInterval = compareWatchersEvery
-	}
-	if o.RolloutAtOnce == 0 {
-		o.RolloutAtOnce = DefaultRolloutAtOnce
-	}
+	o.ResyncInterval = cmp.Or(o.ResyncInterval, compareWatchersEvery)
+	o.RolloutAtOnce = cmp.Or(o.RolloutAtOnce, DefaultRolloutAtOnce)
 	o.Settings = o.Settings.WithDefaults()
 	return o
 }

@@ -7,6 +7,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -42,17 +43,9 @@ func New(steps *manifests.Steps, o Options) (*Applier, error) {
 	if o.Artifacts == nil {
 		return nil, errors.New("apply: Artifacts must be given")
 	}
-	if o.Parallel == 0 {
-		o.Parallel = 8
-	}
-	if o.BundleBytes == 0 {
-		o.BundleBytes = 128 << 20
-	}
-	if o.MissingAPITimeout == 0 {
-		o.MissingAPITimeout = 10 * time.Minute
-	}
-	if o.HookPatience == 0 {
-		o.HookPatience = 20 * time.Second
-	}
+	o.Parallel = cmp.Or(o.Parallel, 8)
+	o.BundleBytes = cmp.Or(o.BundleBytes, 128<<20)
+	o.MissingAPITimeout = cmp.Or(o.MissingAPITimeout, 10*time.Minute)
+	o.HookPatience = cmp.Or(o.HookPatience, 20*time.Second)
 	return &Applier{Options: o, steps: steps, bundles: artifacts.NewCache[*bundle.Bundle](o.BundleBytes)}, nil
 }

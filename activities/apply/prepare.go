@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -102,9 +103,7 @@ func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 		Install: layerOf(m, m.Spec.Install.Source),
 		Release: render.Release{Name: m.ModuleName(), Namespace: remoteNamespace},
 	}
-	if source.Release.Name == "" {
-		source.Release.Name = m.Spec.Install.Name
-	}
+	source.Release.Name = cmp.Or(source.Release.Name, m.Spec.Install.Name)
 	switch m.Spec.Install.Source.Type {
 	case v1beta2.ImageSourceHelmChart:
 		source.Form = artifacts.FormChart

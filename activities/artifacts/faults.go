@@ -59,12 +59,10 @@ func slowRetry(reason, format string, args ...any) error {
 
 // classify turns the error of a request to a registry into a fault.
 func classify(err error, what, missing string) error {
-	var known *fault.Error
-	if errors.As(err, &known) || errors.Is(err, context.Canceled) {
+	if _, is := errors.AsType[*fault.Error](err); is || errors.Is(err, context.Canceled) {
 		return err
 	}
-	var answer *transport.Error
-	if errors.As(err, &answer) {
+	if answer, is := errors.AsType[*transport.Error](err); is {
 		switch answer.StatusCode {
 		case http.StatusNotFound:
 			return slowRetry(missing, "%s: the registry does not have it", what)

@@ -85,8 +85,7 @@ func Classify(err error) error {
 	if errors.Is(err, ErrAccessChanged) {
 		return fault.New(fault.Transient, ReasonAccessChanged, "%w", err)
 	}
-	var expired *expiredError
-	if errors.As(err, &expired) {
+	if expired, is := errors.AsType[*expiredError](err); is {
 		return fault.New(fault.Unreachable, ReasonUnreachableUnauthorized, "%w", expired)
 	}
 	if f := classifyStatus(err); f != nil {

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -56,9 +57,7 @@ func NewMapper(client rest.Interface) *Mapper {
 // taken. An unknown kind is a *meta.NoKindMatchError (see meta.IsNoMatchError).
 func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	if builtIn, ok := BuiltIn(gvk.GroupKind()); ok {
-		if gvk.Version == "" {
-			gvk.Version = builtIn.Version
-		}
+		gvk.Version = cmp.Or(gvk.Version, builtIn.Version)
 		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
 	}
 	if plural, ok := ownPlural(gvk); ok {

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -66,30 +67,14 @@ type Allow struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.QPS == 0 {
-		l.QPS = 50
-	}
-	if l.Burst == 0 {
-		l.Burst = 100
-	}
-	if l.Concurrency == 0 {
-		l.Concurrency = 16
-	}
-	if l.RequestTimeout == 0 {
-		l.RequestTimeout = 15 * time.Second
-	}
-	if l.DialTimeout == 0 {
-		l.DialTimeout = 5 * time.Second
-	}
-	if l.MaxResponseBytes == 0 {
-		l.MaxResponseBytes = 32 << 20
-	}
-	if l.MaxClusters == 0 {
-		l.MaxClusters = 12_000
-	}
-	if l.IdleAfter == 0 {
-		l.IdleAfter = 30 * time.Minute
-	}
+	l.QPS = cmp.Or(l.QPS, 50)
+	l.Burst = cmp.Or(l.Burst, 100)
+	l.Concurrency = cmp.Or(l.Concurrency, 16)
+	l.RequestTimeout = cmp.Or(l.RequestTimeout, 15*time.Second)
+	l.DialTimeout = cmp.Or(l.DialTimeout, 5*time.Second)
+	l.MaxResponseBytes = cmp.Or(l.MaxResponseBytes, 32<<20)
+	l.MaxClusters = cmp.Or(l.MaxClusters, 12_000)
+	l.IdleAfter = cmp.Or(l.IdleAfter, 30*time.Minute)
 	return l
 }
 

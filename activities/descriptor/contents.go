@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -99,9 +100,7 @@ func partOf(at *field.Path, resource Resource) (Part, *field.Error) {
 	at = at.Child("access")
 	part := Part{Name: resource.Name, Use: resource.Use()}
 	if global, ok := access.global(); ok {
-		if global.MediaType == "" {
-			global.MediaType = access.MediaType
-		}
+		global.MediaType = cmp.Or(global.MediaType, access.MediaType)
 		access, at = global, at.Child("globalAccess")
 	}
 	digest, repository := access.Blob()

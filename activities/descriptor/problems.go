@@ -69,11 +69,9 @@ func prefixed(problems field.ErrorList, below *field.Path) field.ErrorList {
 // was put together from structured results, so the check that refused is asked again for those.
 func (d document) explain(refused error) error {
 	var problems field.ErrorList
-	var aggregate utilerrors.Aggregate
-	if errors.As(refused, &aggregate) {
+	if aggregate, is := errors.AsType[utilerrors.Aggregate](refused); is {
 		for _, err := range aggregate.Errors() {
-			var problem *field.Error
-			if errors.As(err, &problem) {
+			if problem, is := errors.AsType[*field.Error](err); is {
 				problems = append(problems, problem)
 			}
 		}

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,9 +52,7 @@ func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
 	}
 	remote := kyma.Status.Remote
 	wanted := Wanted{Complete: true, Channel: remote.Channel}
-	if wanted.Channel == "" {
-		wanted.Channel = shared.DefaultChannel
-	}
+	wanted.Channel = cmp.Or(wanted.Channel, shared.DefaultChannel)
 	if sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault {
 		wanted.Modules = union(nil, remote.Modules)
 		return wanted
@@ -89,9 +88,7 @@ func union(first, second []v1beta2.Module) []v1beta2.Module {
 	for _, list := range [][]v1beta2.Module{first, second} {
 		for _, module := range list {
 			if at, known := position[module.Name]; known {
-				if module.Controller == "" {
-					module.Controller = modules[at].Controller
-				}
+				module.Controller = cmp.Or(module.Controller, modules[at].Controller)
 				modules[at] = module
 				continue
 			}

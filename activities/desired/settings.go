@@ -7,6 +7,7 @@
 package desired
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -82,18 +83,10 @@ func (s Settings) LocalClientAllowed() bool {
 
 // WithDefaults returns the settings with what is empty filled in.
 func (s Settings) WithDefaults() Settings {
-	if s.Mode == "" {
-		s.Mode = ModeControlPlane
-	}
-	if s.SyncNamespace == "" {
-		s.SyncNamespace = shared.NamespaceRemote
-	}
-	if s.RemoteKymaName == "" {
-		s.RemoteKymaName = shared.DefaultRemoteKymaName
-	}
-	if s.ManagedBy == "" {
-		s.ManagedBy = shared.ManagedByLifecycleManager
-	}
+	s.Mode = cmp.Or(s.Mode, ModeControlPlane)
+	s.SyncNamespace = cmp.Or(s.SyncNamespace, shared.NamespaceRemote)
+	s.RemoteKymaName = cmp.Or(s.RemoteKymaName, shared.DefaultRemoteKymaName)
+	s.ManagedBy = cmp.Or(s.ManagedBy, shared.ManagedByLifecycleManager)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -51,9 +52,7 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 		}
 		s.Name = kyma.Name
 		s.Namespace = spec.Namespace
-		if s.Namespace == "" {
-			s.Namespace = kyma.Namespace
-		}
+		s.Namespace = cmp.Or(s.Namespace, kyma.Namespace)
 		s.CopyModules = !isTrue(spec.NoModuleCopy, true)
 		s.Catalog = isTrue(spec.ModuleCatalog, true)
 	}

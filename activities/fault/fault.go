@@ -91,8 +91,7 @@ func Of(err error) Fault {
 	if err == nil {
 		return Fault{}
 	}
-	var known *Error
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*Error](err); is {
 		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: Message(known.Hint), SlowRetry: known.SlowRetry}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
@@ -101,8 +100,7 @@ func Of(err error) Fault {
 // OfPersistent classifies an error that is not retried: see Error.Persistent.
 func OfPersistent(err error) Fault {
 	f := Of(err)
-	var known *Error
-	if errors.As(err, &known) && !known.Persistent.IsZero() {
+	if known, is := errors.AsType[*Error](err); is && !known.Persistent.IsZero() {
 		f.Kind, f.Reason = known.Persistent.Kind, known.Persistent.Reason
 	}
 	return f
@@ -125,8 +123,7 @@ func toTemporal(err error, atOnce bool) error {
 	f := Of(err)
 	// The workflow gets it when the activity's own attempts are over.
 	options := temporal.ApplicationErrorOptions{Details: []any{OfPersistent(err)}}
-	var known *Error
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*Error](err); is {
 		options.NextRetryDelay = known.RetryAfter
 	}
 	switch f.Kind {
@@ -146,16 +143,14 @@ func FromTemporal(err error) Fault {
 	if err == nil {
 		return Fault{}
 	}
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
+	if app, is := errors.AsType[*temporal.ApplicationError](err); is {
 		var f Fault
 		if app.HasDetails() && app.Details(&f) == nil && f.Kind != "" {
 			return f
 		}
 		return Fault{Kind: Transient, Reason: app.Type(), Message: Message(app.Message())}
 	}
-	var timeout *temporal.TimeoutError
-	if errors.As(err, &timeout) {
+	if _, is := errors.AsType[*temporal.TimeoutError](err); is {
 		return Fault{Kind: Transient, Reason: "TimedOut", Message: "the step did not finish in time"}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}

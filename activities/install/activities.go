@@ -3,6 +3,7 @@
 package install
 
 import (
+	"cmp"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -37,14 +38,8 @@ type Activities struct {
 
 // New returns the activities, to be registered with a worker.
 func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) *Activities {
-	if o.ApplyLimit == 0 {
-		o.ApplyLimit = 80 * time.Second
-	}
-	if o.StuckWorkloadTimeout == 0 {
-		o.StuckWorkloadTimeout = 5 * time.Minute
-	}
-	if o.ReadyWithin == 0 {
-		o.ReadyWithin = time.Second
-	}
+	o.ApplyLimit = cmp.Or(o.ApplyLimit, 80*time.Second)
+	o.StuckWorkloadTimeout = cmp.Or(o.StuckWorkloadTimeout, 5*time.Minute)
+	o.ReadyWithin = cmp.Or(o.ReadyWithin, time.Second)
 	return &Activities{Options: o, steps: steps, applier: applier, removals: removals, quick: semaphore.NewWeighted(quickAtOnce)}
 }

@@ -60,8 +60,7 @@ func (s *Sender) OpenKyma(ctx context.Context, ref Ref, k Kick) error {
 // SignalOpen wakes the open run of the workflow with this id; none open counts as delivered.
 func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) error {
 	err := s.temporal.SignalWorkflow(ctx, workflowID, "", Signal, k)
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
+	if _, is := errors.AsType[*serviceerror.NotFound](err); is {
 		return nil
 	}
 	if err != nil {
@@ -82,8 +81,7 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref R
 		Priority:                 temporal.Priority{FairnessKey: fairnessKey(s.tenantOf(ctx, ref, found))},
 	}
 	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
-	var refused *serviceerror.InvalidArgument
-	if errors.As(err, &refused) && options.TypedSearchAttributes.Size() > 0 {
+	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && options.TypedSearchAttributes.Size() > 0 {
 		// A server that does not know a search attribute (yet, or not any more) refuses the start. The workflow matters
 		// more than that it is found: it upserts its attributes itself with its first report.
 		options.TypedSearchAttributes = Attributes{}.typed()

@@ -7,6 +7,7 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -73,9 +74,7 @@ func New(o Options) (*Steps, error) {
 	if o.Known == nil {
 		o.Known = fleet.Live(o.ControlPlane)
 	}
-	if o.RemoteNamespace == "" {
-		o.RemoteNamespace = shared.NamespaceRemote
-	}
+	o.RemoteNamespace = cmp.Or(o.RemoteNamespace, shared.NamespaceRemote)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

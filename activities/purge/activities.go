@@ -5,6 +5,7 @@
 package purge
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
@@ -37,8 +38,6 @@ func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Remov
 	if o.Purges == nil {
 		o.Purges = NewRecorder(steps.Options.ControlPlane)
 	}
-	if o.PurgeLimit == 0 {
-		o.PurgeLimit = 75 * time.Second
-	}
+	o.PurgeLimit = cmp.Or(o.PurgeLimit, 75*time.Second)
 	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}
 }

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,9 +69,7 @@ func New(options Options) (*Verifier, error) {
 	if policy != Ignore && options.Keys == nil {
 		return nil, errors.New("signature: a reader of Secrets must be given")
 	}
-	if options.Namespace == "" {
-		options.Namespace = shared.NamespaceControlPlane
-	}
+	options.Namespace = cmp.Or(options.Namespace, shared.NamespaceControlPlane)
 	if options.KeysTTL <= 0 {
 		options.KeysTTL = keysTTL
 	}

@@ -29,9 +29,7 @@ type Window struct {
 // Saturday 01:00:00+02:00 is Friday 23:00 UTC.
 func weekly(days []time.Weekday, begin, end time.Time) Window {
 	w := Window{length: mod(sinceMidnight(end.UTC())-sinceMidnight(begin.UTC()), day)}
-	if w.length == 0 {
-		w.length = day
-	}
+	w.length = cmp.Or(w.length, day)
 	_, offset := begin.Zone()
 	for _, d := range days {
 		start := time.Duration(mondayFirst(d))*day + sinceMidnight(begin) - time.Duration(offset)*time.Second

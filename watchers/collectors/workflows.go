@@ -145,8 +145,7 @@ func (w *Workflows) lastPassOf(ctx context.Context, shard int) (time.Time, error
 	var seen time.Time
 	for range passPages {
 		page, err := w.Temporal.GetWorkflowExecutionHistoryReverse(ctx, request)
-		var unknown *serviceerror.NotFound
-		if errors.As(serviceerror.FromStatus(serviceerror.ToStatus(err)), &unknown) {
+		if _, is := errors.AsType[*serviceerror.NotFound](serviceerror.FromStatus(serviceerror.ToStatus(err))); is {
 			return w.began, nil
 		}
 		if err != nil {

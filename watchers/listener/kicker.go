@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -126,9 +127,7 @@ func (k *kicker) send(ctx context.Context, done func() bool) {
 		if ends {
 			return
 		}
-		if wait == 0 {
-			wait = time.Minute
-		}
+		wait = cmp.Or(wait, time.Minute)
 		timer.Reset(wait)
 		select {
 		case <-ctx.Done():

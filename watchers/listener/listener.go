@@ -14,6 +14,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,9 +134,7 @@ type Listener struct {
 
 // New makes a Listener. It registers its metrics.
 func New(o Options) (*Listener, error) {
-	if o.KicksPerSecond == 0 {
-		o.KicksPerSecond = DefaultKicksPerSecond
-	}
+	o.KicksPerSecond = cmp.Or(o.KicksPerSecond, DefaultKicksPerSecond)
 	return newListener(o, defaultLimits(o.KicksPerSecond))
 }
 

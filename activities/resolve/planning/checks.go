@@ -85,9 +85,7 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 		refusal.Err = err
 		return refusal
 	}
-	if e.Version == "" {
-		e.Version = described.Version
-	}
+	e.Version = cmp.Or(e.Version, described.Version)
 	problems := descriptor.Validate(described, descriptor.Expectations{
 		Version: e.Version, Module: e.Template.Spec.ModuleName, Component: e.component,
 		Fetched: descriptor.IsEmpty(e.Template.Spec.Descriptor),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -105,13 +106,9 @@ func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kymas []*v1beta2.Kyma
-	for i := range list.Items {
-		if kyma := &list.Items[i]; w.isOurs(kyma) && (all || waitsForWindow(kyma) || awaitsUpgrade(kyma, manifests)) {
-			kymas = append(kymas, kyma)
-		}
-	}
-	return kymas, nil
+	return lists.Filter(lists.Pointers(list.Items), func(kyma *v1beta2.Kyma) bool {
+		return w.isOurs(kyma) && (all || waitsForWindow(kyma) || awaitsUpgrade(kyma, manifests))
+	}), nil
 }
 
 // kickForPolicy kicks Kymas and returns those that could not be kicked; they do not keep the others waiting.
@@ -158,11 +155,9 @@ func (w *watcher) manifestsByName(ctx context.Context) (map[types.NamespacedName
 	if err := w.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Manifests: %w", err)
 	}
-	byName := make(map[types.NamespacedName]*v1beta2.Manifest, len(list.Items))
-	for i := range list.Items {
-		byName[client.ObjectKeyFromObject(&list.Items[i])] = &list.Items[i]
-	}
-	return byName, nil
+	return lists.By(lists.Pointers(list.Items), func(each *v1beta2.Manifest) types.NamespacedName {
+		return client.ObjectKeyFromObject(each)
+	}), nil
 }
 
 // mandatoryMayWait tells whether any Kyma may wait with a mandatory module, which no status shows.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -177,10 +178,7 @@ func (w *watcher) rolloutsOfKyma() handler.TypedFuncs[*v1beta2.Kyma, rolloutRequ
 			concerned := map[string]bool{}
 			anew := e.ObjectOld.IsMarkedUnreachable() != e.ObjectNew.IsMarkedUnreachable() || w.changed(e.ObjectOld, e.ObjectNew) ||
 				remoteGeneration(e.ObjectOld) != remoteGeneration(e.ObjectNew)
-			before := map[string]v1beta2.ModuleStatus{}
-			for _, module := range e.ObjectOld.Status.Modules {
-				before[module.Name] = module
-			}
+			before := lists.By(e.ObjectOld.Status.Modules, func(module v1beta2.ModuleStatus) string { return module.Name })
 			for _, module := range e.ObjectNew.Status.Modules {
 				was := before[module.Name]
 				if anew || was.Maintenance != module.Maintenance || !was.DeferredUntil.Equal(module.DeferredUntil) || was.State != module.State && module.State == shared.StateError {
@@ -254,13 +252,7 @@ func (w *watcher) openRollouts(ctx context.Context, module string) []*v1beta2.Mo
 		log.FromContext(ctx).Error(err, "find the rollouts of a module", logkey.Name, module)
 		return nil
 	}
-	var open []*v1beta2.ModuleRollout
-	for _, r := range all {
-		if r.IsAtWork() && w.Settings.Ours(r.Labels) {
-			open = append(open, r)
-		}
-	}
-	return open
+	return lists.Filter(all, func(r *v1beta2.ModuleRollout) bool { return r.IsAtWork() && w.Settings.Ours(r.Labels) })
 }
 
 // kickRollout kicks the workflow of a rollout for which something may be to be done.

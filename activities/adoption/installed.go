@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -35,10 +36,7 @@ func installed(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) ([
 	if err != nil {
 		return nil, err
 	}
-	byID := map[string]v1beta2.InventoryEntry{}
-	for _, e := range marked {
-		byID[e.ID] = e
-	}
+	byID := lists.By(marked, func(e v1beta2.InventoryEntry) string { return e.ID })
 	for _, o := range m.Status.Synced {
 		entry, live, err := read(ctx, c, o, byID)
 		if err != nil {

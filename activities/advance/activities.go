@@ -25,6 +25,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -126,10 +127,7 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 	if err != nil {
 		return time.Time{}, err
 	}
-	clusters := make([]rollout.Cluster, len(sights))
-	for i, sight := range sights {
-		clusters[i] = sight.Cluster
-	}
+	clusters := lists.Map(sights, func(sight rollout.Sight) rollout.Cluster { return sight.Cluster })
 	rollout.FixBounds(r, clusters)
 	observed := rollout.Observe(r, sights, situation.Now)
 	if err := a.analyse(ctx, r, observed, &situation); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,13 +23,7 @@ func Concerned(ctx context.Context, informers client.Reader, settings desired.Se
 	if err := informers.List(ctx, &list, client.MatchingFields{desired.IndexKymaReferences: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("find the Kymas that ModuleRollout %s/%s is about: %w", r.Namespace, r.Name, err)
 	}
-	var concerned []*v1beta2.Kyma
-	for i := range list.Items {
-		if kyma := &list.Items[i]; concerns(settings, r, kyma) {
-			concerned = append(concerned, kyma)
-		}
-	}
-	return concerned, nil
+	return lists.Filter(lists.Pointers(list.Items), func(kyma *v1beta2.Kyma) bool { return concerns(settings, r, kyma) }), nil
 }
 
 func concerns(settings desired.Settings, r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma) bool {

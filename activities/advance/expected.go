@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -77,13 +78,7 @@ func ExpectedPromotion(ctx context.Context, informers client.Reader, settings de
 }
 
 func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.RolloutPolicy {
-	var there []v1beta2.RolloutPolicy
-	for _, policy := range policies {
-		if policy.Namespace == namespace {
-			there = append(there, policy)
-		}
-	}
-	return there
+	return lists.Filter(policies, func(policy v1beta2.RolloutPolicy) bool { return policy.Namespace == namespace })
 }
 
 // FixBounds finds which Kymas the stages by count take, of a rollout that has not begun. It returns those that it concerns,
@@ -95,10 +90,7 @@ func FixBounds(ctx context.Context, informers client.Reader, settings desired.Se
 	if err != nil {
 		return nil, err
 	}
-	clusters := make([]rollout.Cluster, 0, len(kymas))
-	for _, kyma := range kymas {
-		clusters = append(clusters, rollout.ClusterOf(kyma))
-	}
+	clusters := lists.Map(kymas, rollout.ClusterOf)
 	rollout.FixBounds(r, clusters)
 	return kymas, nil
 }
@@ -119,9 +111,6 @@ func StageSizes(r *v1beta2.ModuleRollout, kymas []*v1beta2.Kyma) []StageSize {
 
 // DescribeStages names stages with their sizes, such as "canary (2), rest (81)".
 func DescribeStages(sizes []StageSize) string {
-	all := make([]string, 0, len(sizes))
-	for _, stage := range sizes {
-		all = append(all, fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas))
-	}
+	all := lists.Map(sizes, func(stage StageSize) string { return fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas) })
 	return strings.Join(all, ", ")
 }

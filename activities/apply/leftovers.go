@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // anyItem stands for the place of an item whose index is not known.
@@ -170,13 +171,9 @@ func itemWith(items []any, key fieldpath.PathElement) int {
 //
 // An immutable field is no reason to take anything away.
 func inTheWay(all []leftover, causes []metav1.StatusCause, wanted map[string]any) []leftover {
-	var found []leftover
-	for _, l := range all {
-		if slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return !isImmutable(cause) && l.isMeantBy(cause, wanted) }) {
-			found = append(found, l)
-		}
-	}
-	return found
+	return lists.Filter(all, func(l leftover) bool {
+		return slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return !isImmutable(cause) && l.isMeantBy(cause, wanted) })
+	})
 }
 
 func (l leftover) isMeantBy(cause metav1.StatusCause, wanted map[string]any) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -18,10 +19,7 @@ import (
 // Survey reads the objects that were applied before, so that only those are applied that have changed. A first
 // installation has none, and costs no request.
 func (a *Applier) Survey(ctx context.Context, job *Installation) error {
-	wanted := map[string]bool{}
-	for _, e := range job.Plan.Entries {
-		wanted[e.ID] = true
-	}
+	wanted := lists.Set(job.Plan.Entries, func(e v1beta2.InventoryEntry) string { return e.ID })
 	applied := map[schema.GroupKind]schema.GroupVersionKind{}
 	job.Repair.Recorded = map[string]v1beta2.InventoryEntry{}
 	for _, e := range job.Manifest.Status.Inventory {

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -146,12 +147,9 @@ func (b *Budget) Waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	if err := b.options.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Kymas whose removals are held: %w", err)
 	}
-	var waiting []*v1beta2.Kyma
-	for i := range all.Items {
-		if kyma := &all.Items[i]; kyma.Status.RemovalHeldSince != nil && b.options.Settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
-			waiting = append(waiting, kyma)
-		}
-	}
+	waiting := lists.Filter(lists.Pointers(all.Items), func(kyma *v1beta2.Kyma) bool {
+		return kyma.Status.RemovalHeldSince != nil && b.options.Settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma)
+	})
 	slices.SortFunc(waiting, func(x, y *v1beta2.Kyma) int {
 		return cmp.Or(x.Status.RemovalHeldSince.Compare(y.Status.RemovalHeldSince.Time), cmp.Compare(x.Namespace+"/"+x.Name, y.Namespace+"/"+y.Name))
 	})

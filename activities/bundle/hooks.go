@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -59,10 +60,7 @@ func (p *Plan) planHooks(
 ) error {
 	installs := m.Status.InstalledVersion == "" && m.Status.InstalledRef == ""
 	upgrades := !installs && (m.Status.InstalledRef != inventory.LayersRef(m) || m.Status.InstalledVersion != m.Spec.Version)
-	before := map[string]v1beta2.InventoryEntry{}
-	for _, e := range m.Status.Inventory {
-		before[e.ID] = e
-	}
+	before := lists.By(m.Status.Inventory, func(e v1beta2.InventoryEntry) string { return e.ID })
 	planned := map[string]bool{}
 	for i := range b.hooks {
 		h := &b.hooks[i]

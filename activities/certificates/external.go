@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -290,11 +291,7 @@ func covers(found, wanted any) bool {
 
 // strings as the content of unstructured objects.
 func list(of []string) []any {
-	all := make([]any, 0, len(of))
-	for _, each := range of {
-		all = append(all, each)
-	}
-	return all
+	return lists.Map(of, func(each string) any { return each })
 }
 
 func object(of map[string]string) map[string]any {

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -318,10 +319,7 @@ func sentence(d rotation.Decision) string {
 }
 
 func trusted(state rotation.State) string {
-	names := make([]string, 0, len(state))
-	for _, a := range state {
-		names = append(names, short(a.Fingerprint))
-	}
+	names := lists.Map(state, func(a rotation.Authority) string { return short(a.Fingerprint) })
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 
 	"k8s.io/client-go/rest"
 )
@@ -72,12 +73,7 @@ func (m masks) mask(content []byte) []byte {
 
 // in tells whether content has any of the credentials.
 func (m masks) in(content []byte) bool {
-	for _, secret := range m {
-		if bytes.Contains(content, secret) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m, func(secret []byte) bool { return bytes.Contains(content, secret) })
 }
 
 // maskedBody is the body of a success. If it is a small Status it is masked, for a Status may say that the request

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -243,10 +244,7 @@ func (r *Registry) listSecrets(ctx context.Context, places []string, kymaName st
 }
 
 func names(secrets []corev1.Secret) string {
-	all := make([]string, 0, len(secrets))
-	for i := range secrets {
-		all = append(all, secrets[i].Namespace+"/"+secrets[i].Name)
-	}
+	all := lists.Map(lists.Pointers(secrets), func(each *corev1.Secret) string { return each.Namespace + "/" + each.Name })
 	slices.Sort(all)
 	return strings.Join(all, ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // ErrInvalid is wrapped by every error about a descriptor that cannot be used as it is.
@@ -96,11 +97,7 @@ func problemsOf(violations []gojsonschema.ResultError) field.ErrorList {
 	if len(exact) == 0 {
 		exact = violations
 	}
-	problems := make(field.ErrorList, 0, len(exact))
-	for _, violation := range exact {
-		problems = append(problems, problemOf(violation))
-	}
-	return problems
+	return lists.Map(exact, problemOf)
 }
 
 func problemOf(violation gojsonschema.ResultError) *field.Error {

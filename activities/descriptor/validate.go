@@ -3,6 +3,7 @@ package descriptor
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -72,10 +73,7 @@ func sameVersion(a, b string) bool {
 
 // NeedRepository tells whether a blob is in the component's repository.
 func (c Contents) NeedRepository() bool {
-	for _, part := range []*Part{&c.Install, c.Config, c.DefaultCR} {
-		if part != nil && part.Registry == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*Part{&c.Install, c.Config, c.DefaultCR}, func(part *Part) bool {
+		return part != nil && part.Registry == ""
+	})
 }

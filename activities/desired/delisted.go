@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -26,10 +27,7 @@ func MayUpgradeInRemoval(m *v1beta2.Manifest) bool {
 // Delisted are the Manifests that may be upgraded in their removal and whose modules nobody lists any more, by name,
 // each with the entry that it was made for. One that was made for a version asks for no newer one.
 func Delisted(wanted Wanted, manifests []v1beta2.Manifest) map[string]v1beta2.Module {
-	listed := map[string]bool{}
-	for _, module := range wanted.Modules {
-		listed[module.Name] = true
-	}
+	listed := lists.Set(wanted.Modules, func(module v1beta2.Module) string { return module.Name })
 	all := map[string]v1beta2.Module{}
 	for i := range manifests {
 		m := &manifests[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -119,12 +120,7 @@ func ourReleaseMetas(ctx context.Context, index Index, settings Settings, module
 	if err != nil {
 		return nil, err
 	}
-	var ours []*v1beta2.ModuleReleaseMeta
-	for _, meta := range metas {
-		if settings.Ours(meta.Labels) {
-			ours = append(ours, meta)
-		}
-	}
+	ours := lists.Filter(metas, func(meta *v1beta2.ModuleReleaseMeta) bool { return settings.Ours(meta.Labels) })
 	return byName(ours), nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -162,11 +163,7 @@ func (c *Cached) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTe
 	if err != nil {
 		return nil, fmt.Errorf("list ModuleTemplates for %s: %w", key, err)
 	}
-	found := make([]*v1beta2.ModuleTemplate, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
+	return lists.Pointers(list.Items), nil
 }
 
 // ReleaseMetas returns the release metas that answer to the key.
@@ -176,11 +173,7 @@ func (c *Cached) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.Modul
 	if err != nil {
 		return nil, fmt.Errorf("list ModuleReleaseMetas for %s: %w", key, err)
 	}
-	found := make([]*v1beta2.ModuleReleaseMeta, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
+	return lists.Pointers(list.Items), nil
 }
 
 // Rollouts returns those of a module.
@@ -190,11 +183,7 @@ func (c *Cached) Rollouts(ctx context.Context, module string) ([]*v1beta2.Module
 	if err != nil {
 		return nil, fmt.Errorf("list the ModuleRollouts of module %s: %w", module, err)
 	}
-	found := make([]*v1beta2.ModuleRollout, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
+	return lists.Pointers(list.Items), nil
 }
 
 // byName orders objects by namespace and name, so that the order of events never matters.

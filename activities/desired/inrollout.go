@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -45,13 +46,7 @@ func RolloutsOf(ctx context.Context, index Index, settings Settings, meta *v1bet
 	if err != nil {
 		return nil, err
 	}
-	var ours []*v1beta2.ModuleRollout
-	for _, r := range all {
-		if r.Namespace == meta.Namespace && settings.Ours(r.Labels) {
-			ours = append(ours, r)
-		}
-	}
-	return ours, nil
+	return lists.Filter(all, func(r *v1beta2.ModuleRollout) bool { return r.Namespace == meta.Namespace && settings.Ours(r.Labels) }), nil
 }
 
 // VersionIn is the version that a Kyma has where its release meta wishes one for its channel and another may be installed.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -144,13 +145,7 @@ func ourTemplates(ctx context.Context, index Index, settings Settings, key strin
 	if err != nil {
 		return nil, err
 	}
-	var ours []*v1beta2.ModuleTemplate
-	for _, template := range templates {
-		if settings.Ours(template.Labels) {
-			ours = append(ours, template)
-		}
-	}
-	return ours, nil
+	return lists.Filter(templates, func(template *v1beta2.ModuleTemplate) bool { return settings.Ours(template.Labels) }), nil
 }
 
 // MandatoryModuleOf is the name of the module of a mandatory template: where it does not say, that of the convention

@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
@@ -63,10 +64,7 @@ func selectorFor(at *site) string {
 	if !at.cluster.IsControlPlane() {
 		return allModules
 	}
-	names := make([]string, len(at.modules))
-	for i, m := range at.modules {
-		names[i] = m.Name
-	}
+	names := lists.Map(at.modules, func(m *v1beta2.Manifest) string { return m.Name })
 	return allModules + "," + shared.LabelComponent + " in (" + strings.Join(names, ",") + ")"
 }
 
@@ -218,10 +216,7 @@ func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.LiveO
 // keeps changing is not named before it may be corrected again.
 func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, changed []string, err error) {
 	m := target.Manifest
-	listed := map[schema.GroupKind]schema.GroupVersionKind{}
-	for _, gvk := range surveyedKinds(m) {
-		listed[gvk.GroupKind()] = gvk
-	}
+	listed := lists.By(surveyedKinds(m), func(gvk schema.GroupVersionKind) schema.GroupKind { return gvk.GroupKind() })
 	surveyor := objects.Surveyor{Target: target, Selector: target.Owner.Selector(), InFull: objects.NothingInFull}
 	survey, err := surveyor.Read(ctx, listed)
 	if err == nil {
@@ -247,10 +242,7 @@ func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, c
 
 // unknownTo are the objects with our ownership annotation that are not in the inventory, as "Kind namespace/name".
 func unknownTo(entries []v1beta2.InventoryEntry, marked []objects.LiveObject) []string {
-	known := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		known[e.ID] = true
-	}
+	known := lists.Set(entries, func(e v1beta2.InventoryEntry) string { return e.ID })
 	var all []string
 	for _, s := range marked {
 		if !known[s.ID] {

@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -169,9 +170,6 @@ func (r *Repair) Remember(s *v1beta2.ManifestStatus, now metav1.Time) {
 
 // String names the first of the corrected objects.
 func (r *Repair) String() string {
-	all := make([]string, 0, len(r.corrections))
-	for _, c := range r.corrections {
-		all = append(all, c.at.String()+" ("+c.how+")")
-	}
+	all := lists.Map(r.corrections, func(c correction) string { return c.at.String() + " (" + c.how + ")" })
 	return objects.FirstOf(all)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -34,13 +35,9 @@ func (s share) corrections() []v1beta2.Correction {
 	if s.kinds == nil {
 		return s.manifest.Status.Corrections
 	}
-	var some []v1beta2.Correction
-	for _, c := range s.manifest.Status.Corrections {
-		if len(s.of([]v1beta2.InventoryEntry{{ID: c.ID, Version: "v1"}})) > 0 {
-			some = append(some, c)
-		}
-	}
-	return some
+	return lists.Filter(s.manifest.Status.Corrections, func(c v1beta2.Correction) bool {
+		return len(s.of([]v1beta2.InventoryEntry{{ID: c.ID, Version: "v1"}})) > 0
+	})
 }
 
 // sharesOf says what the pass with this number compares of each module, and which kinds it lists for that. A module is

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -55,16 +56,8 @@ func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desire
 	if err != nil {
 		return Manifests{}, err
 	}
-	found := map[string]*v1beta2.Manifest{}
-	for i := range known {
-		found[known[i].Name] = &known[i]
-	}
-	var missing []string
-	for _, name := range onRecord(kyma) {
-		if found[name] == nil && !f.IsLive() {
-			missing = append(missing, name)
-		}
-	}
+	found := lists.By(lists.Pointers(known), func(each *v1beta2.Manifest) string { return each.Name })
+	missing := lists.Filter(onRecord(kyma), func(name string) bool { return found[name] == nil && !f.IsLive() })
 	read, err := f.read(ctx, kyma.Namespace, missing)
 	if err != nil {
 		return Manifests{}, err
@@ -84,10 +77,7 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 		return Manifests{}, err
 	}
 	if !f.IsLive() {
-		names := map[string]bool{}
-		for i := range known {
-			names[known[i].Name] = true
-		}
+		names := lists.Set(lists.Pointers(known), func(each *v1beta2.Manifest) string { return each.Name })
 		for _, name := range onRecord(kyma) {
 			names[name] = true
 		}
@@ -95,10 +85,7 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 			return Manifests{}, err
 		}
 	}
-	found := map[string]*v1beta2.Manifest{}
-	for i := range known {
-		found[known[i].Name] = &known[i]
-	}
+	found := lists.By(lists.Pointers(known), func(each *v1beta2.Manifest) string { return each.Name })
 	return sorted(kyma, found), nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -110,11 +111,7 @@ func (f *Fleet) KymasNamed(ctx context.Context, kyma client.ObjectKey) ([]client
 	case err != nil:
 		return nil, fmt.Errorf("find the Kymas named %s: %w", kyma.Name, err)
 	}
-	found := make([]client.Object, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
+	return lists.Map(lists.Pointers(list.Items), func(kyma *v1beta2.Kyma) client.Object { return kyma }), nil
 }
 
 // listKymas is KymasNamed without an informer.
@@ -124,9 +121,5 @@ func (f *Fleet) listKymas(ctx context.Context, name string) ([]client.Object, er
 	if err := f.live.List(ctx, list, client.MatchingFields{"metadata.name": name}); err != nil {
 		return nil, fmt.Errorf("list the Kymas named %s: %w", name, err)
 	}
-	found := make([]client.Object, 0, len(list.Items))
-	for i := range list.Items {
-		found = append(found, &list.Items[i])
-	}
-	return found, nil
+	return lists.Map(lists.Pointers(list.Items), func(kyma *metav1.PartialObjectMetadata) client.Object { return kyma }), nil
 }

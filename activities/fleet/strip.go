@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -35,10 +36,7 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	if len(inventory) == 0 || isStripped(inventory) {
 		return inventory
 	}
-	digests := make([]uint64, 0, len(inventory))
-	for _, entry := range inventory {
-		digests = append(digests, digestOf(entry.ID))
-	}
+	digests := lists.Map(inventory, func(entry v1beta2.InventoryEntry) uint64 { return digestOf(entry.ID) })
 	slices.Sort(digests)
 	packed := make([]byte, 0, 1+digestBytes*len(digests))
 	packed = append(packed, mark)

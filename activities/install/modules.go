@@ -8,6 +8,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 )
 
@@ -43,10 +44,7 @@ type Installed struct {
 // ApplyManifest what takes longer, such as hooks and layers that are not in the cache, and all of them where this process does too
 // much already. It has a result for each Manifest and never fails, so that no module holds up another.
 func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Installed, error) {
-	all := make([]Installed, len(in.Manifests))
-	for i, ref := range in.Manifests {
-		all[i] = Installed{Ref: ref, Later: true}
-	}
+	all := lists.Map(in.Manifests, func(ref kick.Ref) Installed { return Installed{Ref: ref, Later: true} })
 	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
 	defer cancel()
 	until := time.Now().Add(quickLimit)

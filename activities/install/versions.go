@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -29,12 +30,7 @@ func storedVersions(ctx context.Context, job *apply.Installation) ([]string, err
 		return nil, nil
 	}
 	applied := inventory.AppliedBefore(m.Status.Inventory)
-	var known []bundle.Placed
-	for _, p := range job.Plan.Stages[kinds.StageDefinitions] {
-		if applied[p.Entry.ID] {
-			known = append(known, p)
-		}
-	}
+	known := lists.Filter(job.Plan.Stages[kinds.StageDefinitions], func(p bundle.Placed) bool { return applied[p.Entry.ID] })
 	if len(known) == 0 {
 		return nil, nil
 	}

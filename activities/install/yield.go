@@ -7,6 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -21,10 +22,7 @@ func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	if !takesNew(job) {
 		return nil
 	}
-	planned := make(map[string]bool, len(job.Plan.Entries))
-	for _, e := range job.Plan.Entries {
-		planned[e.ID] = true
-	}
+	planned := lists.Set(job.Plan.Entries, func(e v1beta2.InventoryEntry) string { return e.ID })
 	others, err := a.steps.OtherModulesWith(ctx, job.Manifest, planned)
 	if err != nil {
 		return err

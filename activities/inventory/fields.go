@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"bytes"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -32,12 +33,9 @@ func OwnFields(managed []metav1.ManagedFieldsEntry) *fieldpath.Set {
 // ScaledByOthers reports whether somebody set the number of a workload's replicas through its scale subresource, as
 // autoscalers and kubectl scale do.
 func ScaledByOthers(live metav1.Object) bool {
-	for _, e := range live.GetManagedFields() {
-		if e.Subresource == subresourceScale && FieldsIn(&e).Has(Replicas()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == subresourceScale && FieldsIn(&e).Has(Replicas())
+	})
 }
 
 const subresourceScale = "scale"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -23,10 +24,7 @@ const (
 // stays; what the module no longer has is marked as obsolete (Leaving). The result is sorted by id, so that inventories
 // can be compared.
 func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
-	byID := make(map[string]v1beta2.InventoryEntry, len(old)+len(wanted))
-	for _, e := range wanted {
-		byID[e.ID] = e
-	}
+	byID := lists.By(wanted, func(e v1beta2.InventoryEntry) string { return e.ID })
 	for _, e := range old {
 		w, both := byID[e.ID]
 		if both {
@@ -44,17 +42,8 @@ func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 
 // Obsolete are the entries that are no longer wanted.
 func Obsolete(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
-	keep := make(map[string]bool, len(wanted))
-	for _, e := range wanted {
-		keep[e.ID] = true
-	}
-	var obsolete []v1beta2.InventoryEntry
-	for _, e := range old {
-		if !keep[e.ID] {
-			obsolete = append(obsolete, e)
-		}
-	}
-	return obsolete
+	keep := lists.Set(wanted, func(e v1beta2.InventoryEntry) string { return e.ID })
+	return lists.Filter(old, func(e v1beta2.InventoryEntry) bool { return !keep[e.ID] })
 }
 
 // Record returns the inventory with uid and hash of what was applied, and without what is gone from the cluster.

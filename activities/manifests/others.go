@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -23,13 +24,9 @@ func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1bet
 	if err != nil {
 		return nil, err
 	}
-	var others []*v1beta2.Manifest
-	for i := range all {
-		if other := &all[i]; other.UID != m.UID && desired.InControlPlane(other) == desired.InControlPlane(m) {
-			others = append(others, other)
-		}
-	}
-	return others, nil
+	return lists.Filter(lists.Pointers(all), func(other *v1beta2.Manifest) bool {
+		return other.UID != m.UID && desired.InControlPlane(other) == desired.InControlPlane(m)
+	}), nil
 }
 
 // OtherModulesWith are the other modules of the Kyma that have one of these objects, by inventory id, in their

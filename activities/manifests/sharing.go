@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -132,10 +133,7 @@ func takeOver(s *v1beta2.ManifestStatus, from *v1beta2.Manifest) {
 		}
 	}
 	inventory.SetInventory(s, inventory.Sorted(byID))
-	known := map[string]bool{}
-	for _, mark := range s.TakenOverFrom {
-		known[mark] = true
-	}
+	known := lists.Set(s.TakenOverFrom, func(mark string) string { return mark })
 	for _, mark := range append([]string{inventory.OwnerOf(from).Mark}, from.Status.TakenOverFrom...) {
 		if !known[mark] {
 			s.TakenOverFrom = append(s.TakenOverFrom, mark)

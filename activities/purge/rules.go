@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // finalizerDefinition is the finalizer of a CustomResourceDefinition whose objects the API server still deletes.
@@ -30,13 +32,7 @@ func (r Rules) Split(finalizers []string) (off, stay []string) {
 
 // Protected returns those of the finalizers that are never removed, as configured for this instance.
 func (r Rules) Protected(finalizers []string) []string {
-	var all []string
-	for _, finalizer := range finalizers {
-		if slices.Contains(r.Never, finalizer) {
-			all = append(all, finalizer)
-		}
-	}
-	return all
+	return lists.Filter(finalizers, func(finalizer string) bool { return slices.Contains(r.Never, finalizer) })
 }
 
 func isKubernetes(finalizer string) bool {

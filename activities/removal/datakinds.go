@@ -3,6 +3,7 @@ package removal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -70,13 +72,9 @@ func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 // associatedKinds are the custom kinds that the module's template names. What Kubernetes itself defines stays when the
 // module is removed.
 func associatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
-	var all []schema.GroupKind
-	for _, kind := range desired.AssociatedKinds(m) {
-		if kind.Group != "" && !kinds.IsBuiltIn(kind) {
-			all = append(all, kind)
-		}
-	}
-	return all
+	return lists.Filter(desired.AssociatedKinds(m), func(kind schema.GroupKind) bool {
+		return kind.Group != "" && !kinds.IsBuiltIn(kind)
+	})
 }
 
 // ownDefinitions names the definitions of the inventory that exist and carry our mark: those that are deleted with the
@@ -152,12 +150,9 @@ func (o moduleObjects) owns(cr *metav1.PartialObjectMetadata) bool {
 	if o.owner.Owns(cr) || o.uids[cr.UID] {
 		return true
 	}
-	for _, ref := range cr.OwnerReferences {
-		if o.uids[ref.UID] || ref.Controller != nil && *ref.Controller {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cr.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return o.uids[ref.UID] || ref.Controller != nil && *ref.Controller
+	})
 }
 
 // eachCR calls visit for the objects of a kind, in all namespaces, until enough returns true.

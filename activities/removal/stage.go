@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -34,12 +35,7 @@ func (a *Removals) RemoveStage(ctx context.Context, r *Remover, entries []v1beta
 		if err := objects.Sleep(ctx, PatiencePause); err != nil {
 			return nil, err
 		}
-		var pending []v1beta2.InventoryEntry
-		for _, e := range entries {
-			if !r.Gone[e.ID] {
-				pending = append(pending, e)
-			}
-		}
+		pending := lists.Filter(entries, func(e v1beta2.InventoryEntry) bool { return !r.Gone[e.ID] })
 		entries = pending
 	}
 }

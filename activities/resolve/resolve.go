@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
@@ -314,12 +315,9 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 // remove deletes Manifests that are no longer wanted. Deleting is decided on one complete reading, and only
 // if the Kyma is still the one that was read. What somebody approved by name is not counted in the removal budget.
 func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []*v1beta2.Manifest, approved map[string]bool, result *Result) error {
-	var due []*v1beta2.Manifest
-	for _, manifest := range obsolete {
-		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
-			due = append(due, manifest)
-		}
-	}
+	due := lists.Filter(obsolete, func(manifest *v1beta2.Manifest) bool {
+		return manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation()
+	})
 	if len(due) == 0 {
 		return nil
 	}

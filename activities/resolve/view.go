@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -94,21 +95,14 @@ func (v *View) actedOn(updates bool) []*v1beta2.Manifest {
 
 // Planned is the record of what this plan and earlier ones decided: an earlier decision stays until there is another one.
 func (v *View) Planned(kyma *v1beta2.Kyma) []v1beta2.PlannedManifest {
-	entries := map[string]v1beta2.PlannedManifest{}
-	for _, entry := range kyma.Status.Planned {
-		entries[entry.Name] = entry
-	}
+	entries := lists.By(kyma.Status.Planned, func(entry v1beta2.PlannedManifest) string { return entry.Name })
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		if plan.Record != nil {
 			entries[plan.Record.Name] = *plan.Record
 		}
 	}
 	names := slices.Sorted(maps.Keys(entries))
-	all := make([]v1beta2.PlannedManifest, 0, len(names))
-	for _, name := range names {
-		all = append(all, entries[name])
-	}
-	return all
+	return lists.Map(names, func(name string) v1beta2.PlannedManifest { return entries[name] })
 }
 
 // Names are those of all Manifests that a Kyma has on record, and of those that are to be made.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -26,12 +27,7 @@ func ByPolicy(all []*v1beta2.ModuleRollout, channel string) []*v1beta2.ModuleRol
 }
 
 func selected(all []*v1beta2.ModuleRollout, is func(*v1beta2.ModuleRollout) bool) []*v1beta2.ModuleRollout {
-	var found []*v1beta2.ModuleRollout
-	for _, r := range all {
-		if r.DeletionTimestamp.IsZero() && is(r) {
-			found = append(found, r)
-		}
-	}
+	found := lists.Filter(all, func(r *v1beta2.ModuleRollout) bool { return r.DeletionTimestamp.IsZero() && is(r) })
 	slices.SortFunc(found, newestFirst)
 	return found
 }

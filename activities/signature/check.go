@@ -14,6 +14,7 @@ import (
 	"ocm.software/ocm/api/tech/signing/hasher/sha512"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -84,10 +85,7 @@ func (k keys) only(name string) (*key, error) {
 		}
 		return &candidates[0], nil
 	}
-	secrets := make([]string, 0, len(candidates))
-	for _, candidate := range candidates {
-		secrets = append(secrets, candidate.secret)
-	}
+	secrets := lists.Map(candidates, func(candidate key) string { return candidate.secret })
 	return nil, refuse("more than one Secret is labelled for signature %s: %s; leave the label %s on one",
 		short(name), strings.Join(secrets, ", "), shared.LabelSignature)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -52,10 +53,7 @@ type event struct {
 // What stays as it is was recorded before.
 func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 	var events []event
-	was := map[string]v1beta2.ModuleStatus{}
-	for _, module := range before.Modules {
-		was[module.Name] = module
-	}
+	was := lists.By(before.Modules, func(module v1beta2.ModuleStatus) string { return module.Name })
 	for _, module := range after.Modules {
 		old, known := was[module.Name]
 		delete(was, module.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -52,11 +53,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 }
 
 func namesOf(manifests []*v1beta2.Manifest) map[string]bool {
-	names := map[string]bool{}
-	for _, manifest := range manifests {
-		names[manifest.Name] = true
-	}
-	return names
+	return lists.Set(manifests, func(manifest *v1beta2.Manifest) string { return manifest.Name })
 }
 
 // wantedModule is the row of a module entry; held is why removals wait.

@@ -152,12 +152,9 @@ func manifestsDiffer(view resolve.View) bool {
 			return true
 		}
 	}
-	for _, manifest := range view.Unwanted {
-		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(view.Unwanted, func(manifest *v1beta2.Manifest) bool {
+		return manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation()
+	})
 }
 
 func summary(kyma *v1beta2.Kyma) ReportResult {

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/injection"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -172,10 +173,7 @@ func (w *walk) mayUpgradeInRemoval(ctx context.Context, kyma *v1beta2.Kyma, modu
 
 // staleModule is a Manifest whose module has another state in the Kyma's status; nil if there is none.
 func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manifest {
-	byName := make(map[string]*v1beta2.Manifest, len(modules))
-	for i := range modules {
-		byName[modules[i].Name] = &modules[i]
-	}
+	byName := lists.By(lists.Pointers(modules), func(each *v1beta2.Manifest) string { return each.Name })
 	for _, module := range kyma.Status.Modules {
 		if module.Manifest == nil {
 			continue

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // Query is a query in the form for each supported server.
@@ -88,10 +89,7 @@ func same(text string) Query { return Query{Text: text, Earlier: text} }
 
 // of limits a condition to workflows of these types: others may work in the Temporal namespace of an instance too.
 func of(types []string, condition string) string {
-	quoted := make([]string, 0, len(types))
-	for _, each := range slices.Sorted(slices.Values(types)) {
-		quoted = append(quoted, `"`+each+`"`)
-	}
+	quoted := lists.Map(slices.Sorted(slices.Values(types)), func(each string) string { return `"` + each + `"` })
 	return fmt.Sprintf("WorkflowType IN (%s) AND %s", strings.Join(quoted, ", "), condition)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,12 +137,9 @@ func isKnown(problem error, into any) bool {
 	if !unknown {
 		return false
 	}
-	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
-		if strings.EqualFold(strings.Trim(name, `"`), field.Tag.Get("json")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reflect.VisibleFields(reflect.TypeOf(into).Elem()), func(field reflect.StructField) bool {
+		return strings.EqualFold(strings.Trim(name, `"`), field.Tag.Get("json"))
+	})
 }
 
 func (p *parser) policy(raw []byte) *Policy {

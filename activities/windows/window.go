@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 const (
@@ -48,10 +50,7 @@ func (w Window) String() string {
 	if len(w.starts) == 0 {
 		return w.from.Format(time.RFC3339) + " to " + w.to.Format(time.RFC3339)
 	}
-	days := make([]string, len(w.starts))
-	for i, start := range w.starts {
-		days[i] = time.Weekday((int(start/day) + 1) % 7).String()[:3]
-	}
+	days := lists.Map(w.starts, func(start time.Duration) string { return time.Weekday((int(start/day) + 1) % 7).String()[:3] })
 	clock := func(d time.Duration) string { return time.Time{}.Add(mod(d, day)).Format("15:04:05Z") }
 	return fmt.Sprintf("%s %s to %s", strings.Join(days, ","), clock(w.starts[0]), clock(w.starts[0]+w.length))
 }

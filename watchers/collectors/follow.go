@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,12 +47,7 @@ func follow(ctx context.Context, informers cache.Informers, kind client.Object, 
 
 // allSynced tells whether all that was listed at start has been told: a part of the fleet would be taken for the whole.
 func allSynced(following []toolscache.ResourceEventHandlerRegistration) bool {
-	for _, each := range following {
-		if !each.HasSynced() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(following, func(each toolscache.ResourceEventHandlerRegistration) bool { return !each.HasSynced() })
 }
 
 // isClosed tells whether this process leads.

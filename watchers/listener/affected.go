@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
@@ -78,16 +79,14 @@ func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.Re
 		// A module may have just got the object, or it is of a kind that the Kyma is asked about otherwise.
 		return whole(ReasonOther), nil
 	}
-	items := make([]queue.Item, 0, len(affected))
-	for _, m := range affected {
-		items = append(items, queue.Item{
+	return lists.Map(affected, func(m *v1beta2.Manifest) queue.Item {
+		return queue.Item{
 			Entity: queue.Entity{Kyma: kick.RefOf(kyma), Manifest: kick.RefOf(m)}, Since: now, Kick: kick.Kick{
 				Reason: ReasonModule, Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 				Deleting: !m.DeletionTimestamp.IsZero(),
 			}.SeenAt(now),
-		})
-	}
-	return items, nil
+		}
+	}), nil
 }
 
 // affectedBy are those of a Kyma's Manifests that an event concerns: whose default custom resource it names, or that have

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,12 +80,7 @@ func (l *Listener) isGateway(remote string) bool {
 		return false
 	}
 	address := from.Addr().Unmap().WithZone("")
-	for _, prefix := range l.options.GatewayCIDRs {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.options.GatewayCIDRs, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
 // verifiedAtOnce is how many certificates are remembered as verified: those of a large fleet.

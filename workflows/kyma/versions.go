@@ -5,6 +5,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
@@ -58,10 +59,7 @@ func (r *run) forgetVersions() {
 
 // versions are those that the caches of the activities for the Kyma must have.
 func (r *run) versions() []desired.Seen {
-	out := make([]desired.Seen, 0, len(r.seen)+2)
-	for _, s := range r.seen {
-		out = append(out, desired.Seen(s))
-	}
+	out := lists.Map(r.seen, func(s mailbox.SeenVersion) desired.Seen { return desired.Seen(s) })
 	for _, kind := range []string{shared.KindManifest, shared.KindRemoteAgent} {
 		if newest := *r.newest(kind); newest != "" {
 			out = append(out, desired.Seen{Kind: kind, ResourceVersion: newest})

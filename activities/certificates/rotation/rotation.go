@@ -9,6 +9,8 @@ package rotation
 import (
 	"slices"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // Phase is that of an authority.
@@ -83,10 +85,7 @@ func (s State) Signer(now time.Time, reload time.Duration) (Authority, bool) {
 
 // fingerprints are those of all authorities, sorted.
 func (s State) fingerprints() []string {
-	all := make([]string, 0, len(s))
-	for _, a := range s {
-		all = append(all, a.Fingerprint)
-	}
+	all := lists.Map(s, func(a Authority) string { return a.Fingerprint })
 	slices.Sort(all)
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -80,10 +81,7 @@ func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates
 		}
 	}
 	if c.Version == "" {
-		channels := make([]string, 0, len(c.ReleaseMeta.Spec.Channels))
-		for _, assignment := range c.ReleaseMeta.Spec.Channels {
-			channels = append(channels, assignment.Channel)
-		}
+		channels := lists.Map(c.ReleaseMeta.Spec.Channels, func(assignment v1beta2.ChannelVersion) string { return assignment.Channel })
 		c.Refusal = noVersion(c.Channel, c.Module.Name, channels)
 		return
 	}
@@ -270,12 +268,7 @@ func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.Mod
 		func(t *v1beta2.ModuleTemplate) bool { return desired.EmbeddedComponent(t) == name },
 	}
 	for _, way := range ways {
-		var meant []*v1beta2.ModuleTemplate
-		for _, template := range templates {
-			if way(template) {
-				meant = append(meant, template)
-			}
-		}
+		meant := lists.Filter(templates, way)
 		if len(meant) > 0 {
 			return meant
 		}
@@ -329,10 +322,7 @@ func noVersion(channel, module string, channels []string) *Refusal {
 
 // names lists objects for messages, by namespace and name.
 func names[T metav1.Object](objects []T) string {
-	all := make([]string, 0, len(objects))
-	for _, object := range objects {
-		all = append(all, desired.NameOf(object))
-	}
+	all := lists.Map(objects, func(object T) string { return desired.NameOf(object) })
 	slices.Sort(all)
 	return strings.Join(all, ", ")
 }

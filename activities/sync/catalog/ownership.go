@@ -2,6 +2,7 @@ package catalog
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"slices"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -36,10 +37,7 @@ func (o Owner) another(found *metav1.PartialObjectMetadata) bool {
 // IsApplied tells whether the catalog's field manager has applied an object: only such are ours to delete
 // (docs/contract.md#the-catalog).
 func IsApplied(found *metav1.PartialObjectMetadata) bool {
-	for _, entry := range found.ManagedFields {
-		if entry.Manager == shared.FieldManagerCatalog && entry.Operation == metav1.ManagedFieldsOperationApply {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(found.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == shared.FieldManagerCatalog && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -203,12 +204,9 @@ func (s *Set) Remove(ctx context.Context, r *remote.Cluster) error {
 	if err != nil {
 		return err
 	}
-	var due []*metav1.PartialObjectMetadata
-	for i := range brought {
-		if brought[i].Annotations[AnnotationCreated] == shared.ValueTrue && s.has(brought[i].Name) {
-			due = append(due, &brought[i])
-		}
-	}
+	due := lists.Filter(lists.Pointers(brought), func(each *metav1.PartialObjectMetadata) bool {
+		return each.Annotations[AnnotationCreated] == shared.ValueTrue && s.has(each.Name)
+	})
 	if len(due) == 0 {
 		return nil
 	}
@@ -230,12 +228,7 @@ func (s *Set) Remove(ctx context.Context, r *remote.Cluster) error {
 }
 
 func (s *Set) has(name string) bool {
-	for _, d := range s.all {
-		if d.crd.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.all, func(d definition) bool { return d.crd.Name == name })
 }
 
 // ReasonNotSynced: a CustomResourceDefinition could not be brought.

@@ -1,0 +1,50 @@
+// Package lists makes lists, and maps by a key, out of lists. The package slices of the standard library has what
+// changes a list in place.
+package lists
+
+// Filter returns the elements that are chosen; nil where none is.
+func Filter[T any](all []T, chosen func(T) bool) []T {
+	var some []T
+	for _, each := range all {
+		if chosen(each) {
+			some = append(some, each)
+		}
+	}
+	return some
+}
+
+// Map returns what becomes of each element; it is never nil.
+func Map[T, R any](all []T, become func(T) R) []R {
+	made := make([]R, len(all))
+	for i, each := range all {
+		made[i] = become(each)
+	}
+	return made
+}
+
+// Pointers returns a pointer to each element, such as the items of a list from the API server; it is never nil.
+func Pointers[T any](all []T) []*T {
+	made := make([]*T, len(all))
+	for i := range all {
+		made[i] = &all[i]
+	}
+	return made
+}
+
+// By returns the elements by their key.
+func By[K comparable, T any](all []T, key func(T) K) map[K]T {
+	made := make(map[K]T, len(all))
+	for _, each := range all {
+		made[key(each)] = each
+	}
+	return made
+}
+
+// Set returns the keys of all elements.
+func Set[K comparable, T any](all []T, key func(T) K) map[K]bool {
+	made := make(map[K]bool, len(all))
+	for _, each := range all {
+		made[key(each)] = true
+	}
+	return made
+}

@@ -113,26 +113,17 @@ type overlay struct {
 
 func (o *overlay) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
 	below, err := o.base.Templates(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return laidOver(below, o.templates, key, KeysOfTemplate), nil
+	return laidOver(below, o.templates, key, KeysOfTemplate), err
 }
 
 func (o *overlay) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
 	below, err := o.base.ReleaseMetas(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return laidOver(below, o.metas, key, KeysOfReleaseMeta), nil
+	return laidOver(below, o.metas, key, KeysOfReleaseMeta), err
 }
 
 func (o *overlay) Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
 	below, err := o.base.Rollouts(ctx, module)
-	if err != nil {
-		return nil, err
-	}
-	return laidOver(below, o.rollouts, module, func(r *v1beta2.ModuleRollout) []string { return RolloutModuleIndexer(r) }), nil
+	return laidOver(below, o.rollouts, module, keysOfRollout), err
 }
 
 func laidOver[T interface {

@@ -21,58 +21,6 @@ type Index interface {
 	Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error)
 }
 
-// Lists is an Index over complete lists.
-type Lists struct {
-	templates map[string][]*v1beta2.ModuleTemplate
-	metas     map[string][]*v1beta2.ModuleReleaseMeta
-	rollouts  map[string][]*v1beta2.ModuleRollout
-}
-
-// NewLists indexes complete lists, which it keeps.
-func NewLists(templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta) *Lists {
-	l := &Lists{
-		templates: map[string][]*v1beta2.ModuleTemplate{},
-		metas:     map[string][]*v1beta2.ModuleReleaseMeta{},
-	}
-	for i := range templates {
-		for _, key := range KeysOfTemplate(&templates[i]) {
-			l.templates[key] = append(l.templates[key], &templates[i])
-		}
-	}
-	for i := range metas {
-		for _, key := range KeysOfReleaseMeta(&metas[i]) {
-			l.metas[key] = append(l.metas[key], &metas[i])
-		}
-	}
-	return l
-}
-
-// WithRollouts indexes a complete list of rollouts too, which it keeps.
-func (l *Lists) WithRollouts(rollouts []v1beta2.ModuleRollout) *Lists {
-	l.rollouts = map[string][]*v1beta2.ModuleRollout{}
-	for i := range rollouts {
-		if module := rollouts[i].Spec.ModuleName; !IsSyncedCopy(&rollouts[i]) {
-			l.rollouts[module] = append(l.rollouts[module], &rollouts[i])
-		}
-	}
-	return l
-}
-
-// Templates returns the templates that answer to the key. The error is always nil.
-func (l *Lists) Templates(_ context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
-	return l.templates[key], nil
-}
-
-// ReleaseMetas returns the release metas that answer to the key. The error is always nil.
-func (l *Lists) ReleaseMetas(_ context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
-	return l.metas[key], nil
-}
-
-// Rollouts returns those of a module. The error is always nil.
-func (l *Lists) Rollouts(_ context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
-	return l.rollouts[module], nil
-}
-
 // Names of the cache indexes that RegisterIndexes makes.
 const (
 	// IndexTemplateKeys indexes ModuleTemplates by KeysOfTemplate.
@@ -86,66 +34,64 @@ const (
 )
 
 // TemplateKeysIndexer and those below are the functions behind the cache indexes.
-func TemplateKeysIndexer(object client.Object) []string {
-	template, ok := object.(*v1beta2.ModuleTemplate)
-	if !ok {
-		return nil
-	}
-	return KeysOfTemplate(template)
-}
+func TemplateKeysIndexer(object client.Object) []string { return Keys(KeysOfTemplate)(object) }
 
 // ReleaseMetaKeysIndexer is the function behind IndexReleaseMetaKeys.
-func ReleaseMetaKeysIndexer(object client.Object) []string {
-	meta, ok := object.(*v1beta2.ModuleReleaseMeta)
-	if !ok {
-		return nil
-	}
-	return KeysOfReleaseMeta(meta)
-}
+func ReleaseMetaKeysIndexer(object client.Object) []string { return Keys(KeysOfReleaseMeta)(object) }
 
 // KymaReferencesIndexer is the function behind IndexKymaReferences.
-func KymaReferencesIndexer(object client.Object) []string {
-	kyma, ok := object.(*v1beta2.Kyma)
-	if !ok {
-		return nil
-	}
-	return References(kyma)
-}
+func KymaReferencesIndexer(object client.Object) []string { return Keys(References)(object) }
 
 // RolloutModuleIndexer is the function behind IndexRolloutModule.
-func RolloutModuleIndexer(object client.Object) []string {
-	r, ok := object.(*v1beta2.ModuleRollout)
-	if !ok || IsSyncedCopy(r) {
+func RolloutModuleIndexer(object client.Object) []string { return Keys(keysOfRollout)(object) }
+
+func keysOfRollout(r *v1beta2.ModuleRollout) []string {
+	if IsSyncedCopy(r) {
 		return nil
 	}
 	return []string{r.Spec.ModuleName}
 }
 
-// RegisterIndexes makes the indexes that NewCached needs. It must be called before the cache is started.
-func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		object client.Object
-		name   string
-		values client.IndexerFunc
-	}{
-		{&v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer},
-		{&v1beta2.ModuleReleaseMeta{}, IndexReleaseMetaKeys, ReleaseMetaKeysIndexer},
-		{&v1beta2.ModuleRollout{}, IndexRolloutModule, RolloutModuleIndexer},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
-			return fmt.Errorf("make the index %s: %w", index.name, err)
+// Keys is the function behind a cache index of one kind of objects.
+func Keys[T client.Object](keys func(T) []string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		if of, is := object.(T); is {
+			return keys(of)
+		}
+		return nil
+	}
+}
+
+// CacheIndex is an index of a cache.
+type CacheIndex struct {
+	Of     client.Object
+	Name   string
+	Values client.IndexerFunc
+}
+
+// Register makes indexes. It must be called before the cache is started.
+func Register(ctx context.Context, indexer client.FieldIndexer, indexes ...CacheIndex) error {
+	for _, index := range indexes {
+		if err := indexer.IndexField(ctx, index.Of, index.Name, index.Values); err != nil {
+			return fmt.Errorf("make the index %s: %w", index.Name, err)
 		}
 	}
 	return nil
 }
 
+// RegisterIndexes makes the indexes that NewCached needs.
+func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return Register(ctx, indexer,
+		CacheIndex{&v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer},
+		CacheIndex{&v1beta2.ModuleReleaseMeta{}, IndexReleaseMetaKeys, ReleaseMetaKeysIndexer},
+		CacheIndex{&v1beta2.ModuleRollout{}, IndexRolloutModule, RolloutModuleIndexer},
+	)
+}
+
 // RegisterKymaIndex makes the index by which a watcher finds the Kymas that a template or release meta
 // concerns: one list for each of its keys, merged.
 func RegisterKymaIndex(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1beta2.Kyma{}, IndexKymaReferences, KymaReferencesIndexer); err != nil {
-		return fmt.Errorf("index Kymas: %w", err)
-	}
-	return nil
+	return Register(ctx, indexer, CacheIndex{&v1beta2.Kyma{}, IndexKymaReferences, KymaReferencesIndexer})
 }
 
 // Cached is an Index over a cache with the indexes of RegisterIndexes.

@@ -99,9 +99,9 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 	kyma := desiredtest.Kyma()
 	theirs := desiredtest.ChannelTemplate("foreign", "regular", "1.0.0")
 	theirs.Labels[shared.LabelManagedBy] = "other"
-	index := desired.NewLists([]v1beta2.ModuleTemplate{
-		*imported(kyma, "kyma-system/mine"), *desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), *theirs,
-	}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("btp", "regular=1.0.0")})
+	index := desired.NewCached(desiredtest.NewCluster("cp",
+		imported(kyma, "kyma-system/mine"), desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), theirs, desiredtest.ReleaseMeta("btp", "regular=1.0.0"),
+	))
 	for name, test := range map[string]struct {
 		module v1beta2.Module
 		asked  desired.Asked

@@ -5,8 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Buckets is into how many parts the index IndexBucket splits the Kymas. Whoever divides the fleet into fewer parts takes
@@ -31,10 +29,4 @@ func InBucket(bucket int) client.ListOption {
 	return client.MatchingFields{IndexBucket: strconv.Itoa(bucket)}
 }
 
-func byBucket(object client.Object) []string {
-	kyma, ok := object.(*v1beta2.Kyma)
-	if !ok {
-		return nil
-	}
-	return []string{strconv.Itoa(BucketOf(kyma.UID))}
-}
+func byBucket(kyma client.Object) []string { return []string{strconv.Itoa(BucketOf(kyma.GetUID()))} }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,26 +26,17 @@ const (
 
 // Register makes the indexes that a Fleet reads. It must be called before the cache is started.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
-		object client.Object
-		name   string
-		values client.IndexerFunc
-	}{
-		{&v1beta2.Manifest{}, IndexKymaUID, ByKymaUID},
-		{&v1beta2.Manifest{}, IndexKymaName, byLabel(shared.LabelKymaName)},
-		{&v1beta2.Manifest{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
-		{&v1beta2.RemoteAgent{}, IndexKymaUID, ByKymaUID},
-		{&v1beta2.RemoteAgent{}, IndexKymaName, byLabel(shared.LabelKymaName)},
-		{&v1beta2.RemoteAgent{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
-		{SecretMetadata(), IndexKymaName, byLabel(shared.LabelKymaName)},
-		{&v1beta2.Kyma{}, IndexName, func(object client.Object) []string { return []string{object.GetName()} }},
-		{&v1beta2.Kyma{}, IndexBucket, byBucket},
-	} {
-		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
-			return fmt.Errorf("make the index %s: %w", index.name, err)
-		}
-	}
-	return nil
+	return desired.Register(ctx, indexer,
+		desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: IndexKymaUID, Values: ByKymaUID},
+		desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: IndexKymaName, Values: byLabel(shared.LabelKymaName)},
+		desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: IndexSharedModule, Values: byLabel(desired.LabelSharedModule)},
+		desired.CacheIndex{Of: &v1beta2.RemoteAgent{}, Name: IndexKymaUID, Values: ByKymaUID},
+		desired.CacheIndex{Of: &v1beta2.RemoteAgent{}, Name: IndexKymaName, Values: byLabel(shared.LabelKymaName)},
+		desired.CacheIndex{Of: &v1beta2.RemoteAgent{}, Name: IndexSharedModule, Values: byLabel(desired.LabelSharedModule)},
+		desired.CacheIndex{Of: SecretMetadata(), Name: IndexKymaName, Values: byLabel(shared.LabelKymaName)},
+		desired.CacheIndex{Of: &v1beta2.Kyma{}, Name: IndexName, Values: func(object client.Object) []string { return []string{object.GetName()} }},
+		desired.CacheIndex{Of: &v1beta2.Kyma{}, Name: IndexBucket, Values: byBucket},
+	)
 }
 
 // ByKymaUID is the function behind IndexKymaUID.

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,10 +15,7 @@ const IndexRuntimeID = "lifecycle-manager.runtime-id"
 // RegisterRuntimeIDs makes IndexRuntimeID. It must be called before the cache is started, in processes that take events
 // from remote clusters.
 func RegisterRuntimeIDs(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1beta2.Kyma{}, IndexRuntimeID, ByRuntimeID); err != nil {
-		return fmt.Errorf("make the index %s: %w", IndexRuntimeID, err)
-	}
-	return nil
+	return desired.Register(ctx, indexer, desired.CacheIndex{Of: &v1beta2.Kyma{}, Name: IndexRuntimeID, Values: ByRuntimeID})
 }
 
 // ByRuntimeID is the function behind IndexRuntimeID. A copy that was brought into the cluster of its Kyma has the label of

@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,11 +15,7 @@ const ManifestsByComponent = "lifecycle-manager.manifest-component"
 
 // RegisterIndex makes the index ManifestsByComponent.
 func RegisterIndex(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &v1beta2.Manifest{}, ManifestsByComponent, IndexManifestByComponent)
-	if err != nil {
-		return fmt.Errorf("index Manifests by component: %w", err)
-	}
-	return nil
+	return desired.Register(ctx, indexer, desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: ManifestsByComponent, Values: IndexManifestByComponent})
 }
 
 // IndexManifestByComponent computes the index ManifestsByComponent.

@@ -29,16 +29,15 @@ const modulesPerKyma = 3
 func idleFleet(tb testing.TB, n int) ([]client.Object, Open) {
 	tb.Helper()
 	var templates []v1beta2.ModuleTemplate
-	var metas []v1beta2.ModuleReleaseMeta
 	var objects []client.Object
 	for m := range modulesPerKyma {
 		name := fmt.Sprintf("module-%d", m)
 		template, meta := desiredtest.Template(name, "1.2.3"), desiredtest.ReleaseMeta(name, "regular=1.2.3")
 		template.UID, meta.UID = types.UID("template-"+name), types.UID("meta-"+name)
-		templates, metas = append(templates, *template), append(metas, *meta)
+		templates = append(templates, *template)
 		objects = append(objects, template, meta)
 	}
-	known := desired.Inputs{Index: desired.NewLists(templates, metas), Secrets: noSecrets{}}
+	known := desired.Inputs{Index: desired.NewCached(desiredtest.NewCluster("cp", objects...)), Secrets: noSecrets{}}
 	open, began := Open{}, time.Now().Add(-time.Hour)
 	for i := range n {
 		kyma := idleKyma(i)

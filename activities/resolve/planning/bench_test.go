@@ -39,7 +39,7 @@ const (
 )
 
 // catalogOf is a catalog of so many templates, ten versions to a module, and a Kyma that lists the first modules.
-func catalogOf(templates int) (*desired.Lists, *v1beta2.Kyma) {
+func catalogOf(templates int) (desired.Index, *v1beta2.Kyma) {
 	var all []v1beta2.ModuleTemplate
 	var metas []v1beta2.ModuleReleaseMeta
 	kyma := desiredtest.Kyma()
@@ -53,7 +53,7 @@ func catalogOf(templates int) (*desired.Lists, *v1beta2.Kyma) {
 			kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: module})
 		}
 	}
-	return desired.NewLists(all, metas), kyma
+	return inMemory(all, metas, nil), kyma
 }
 
 func resolveOnce(tb testing.TB, index desired.Index, kyma *v1beta2.Kyma, describe func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error)) Plans {

@@ -83,7 +83,7 @@ func (s *setup) plans(t *testing.T) Plans {
 		rollouts = append(rollouts, *r)
 	}
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
-	index := desired.NewLists(templates, metas).WithRollouts(rollouts)
+	index := inMemory(templates, metas, rollouts)
 	catalog, err := desired.Gather(context.Background(), index, s.settings, wanted)
 	require.NoError(t, err)
 	request := Request{

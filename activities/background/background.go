@@ -21,9 +21,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Synchronizer is the step in a Kyma's remote cluster; *sync.Activities is one.
-type Synchronizer interface {
+// RemoteSteps are the steps in a Kyma's remote cluster; *sync.Activities has them.
+type RemoteSteps interface {
 	SyncRemote(ctx context.Context, in syncing.Input) (syncing.Result, error)
+	// CleanupRemote removes what is ours there.
+	CleanupRemote(ctx context.Context, in syncing.CleanupInput) (syncing.Result, error)
 }
 
 // Resolver is the step in the control plane; *resolve.Activities is one.
@@ -36,39 +38,25 @@ type Installer interface {
 	InstallModules(ctx context.Context, in install.ModulesInput) ([]install.Installed, error)
 }
 
-// Reporter is the step that writes the status of the Kyma; *status.Activities is one.
-type Reporter interface {
+// StatusSteps are the steps that write the status of a Kyma; *status.Activities has them.
+type StatusSteps interface {
 	ReportKyma(ctx context.Context, in status.ReportInput) (status.ReportResult, error)
+	// ReleaseKyma removes the finalizer of the Kyma.
+	ReleaseKyma(ctx context.Context, in status.ReleaseInput) (status.ReportResult, error)
 }
 
 // Activities are the joined steps.
 type Activities struct {
-	synchronizer Synchronizer
-	resolver     Resolver
-	installer    Installer
-	reporter     Reporter
-	manifests    ManifestReporter
-	cleaner      Cleaner
-	releaser     Releaser
-}
-
-// RemoteSteps are the steps in a Kyma's remote cluster.
-type RemoteSteps interface {
-	Synchronizer
-	Cleaner
-}
-
-// StatusSteps are the steps that write the status of a Kyma.
-type StatusSteps interface {
-	Reporter
-	Releaser
+	remote    RemoteSteps
+	resolver  Resolver
+	installer Installer
+	statuses  StatusSteps
+	manifests ManifestReporter
 }
 
 // New joins the steps.
 func New(remote RemoteSteps, resolver Resolver, installer Installer, statuses StatusSteps, reporter ManifestReporter) *Activities {
-	return &Activities{
-		synchronizer: remote, cleaner: remote, resolver: resolver, installer: installer, reporter: statuses, releaser: statuses, manifests: reporter,
-	}
+	return &Activities{remote: remote, resolver: resolver, installer: installer, statuses: statuses, manifests: reporter}
 }
 
 // Input names the Kyma to reconcile.
@@ -101,7 +89,7 @@ type Result struct {
 // changed, and writes the status if no module has to be waited for. Its error is that of the synchronization.
 func (a *Activities) ReconcileInBackground(ctx context.Context, in Input) (Result, error) {
 	result := Result{Began: activity.GetInfo(ctx).StartedTime}
-	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
+	synced, err := a.remote.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
 	result.Sync = synced
 	if err != nil || synced.Outcome == syncing.OutcomeGone || synced.Outcome == syncing.OutcomeDeleting {
 		return result, err
@@ -142,7 +130,7 @@ func (a *Activities) report(ctx context.Context, in Input, synced syncing.Result
 	}
 	report.Deleted, report.ManifestGone, report.InputsDigest = len(resolved.Deleted) > 0, in.ManifestGone, resolved.InputsDigest
 	report.Push = synced.Outcome == syncing.OutcomeSynced
-	reported, err := a.reporter.ReportKyma(ctx, report)
+	reported, err := a.statuses.ReportKyma(ctx, report)
 	if err != nil {
 		activity.GetLogger(ctx).Debug("the status could not be written, the step is taken by itself", logkey.Error, err)
 		return nil
@@ -164,4 +152,28 @@ func ReportInput(ref kick.Ref, synced syncing.Result) status.ReportInput {
 		Ref: ref, Faults: synced.Faults, Synced: synced.Outcome == syncing.OutcomeSynced, CatalogOff: synced.CatalogOff,
 		Refused: synced.Refused, Imported: synced.Imported,
 	}
+}
+
+// CleanUpResult is what the steps did.
+type CleanUpResult struct {
+	Cleaned syncing.Result `json:"cleaned"`
+	// Released is nil if that step failed: it is then to be taken by itself.
+	Released *status.ReportResult `json:"released,omitempty"`
+}
+
+// CleanUpAndRelease removes what is ours in the remote cluster of a Kyma under deletion, and then the Kyma's finalizer. Its error is
+// that of the clean-up.
+func (a *Activities) CleanUpAndRelease(ctx context.Context, in syncing.CleanupInput) (CleanUpResult, error) {
+	cleaned, err := a.remote.CleanupRemote(ctx, in)
+	result := CleanUpResult{Cleaned: cleaned}
+	if err != nil {
+		return result, err
+	}
+	released, err := a.statuses.ReleaseKyma(ctx, status.ReleaseInput{Ref: in.Ref, Seen: in.Seen})
+	if err != nil {
+		activity.GetLogger(ctx).Debug("the Kyma could not be released, the step is taken by itself", logkey.Error, err)
+		return result, nil
+	}
+	result.Released = &released
+	return result, nil
 }

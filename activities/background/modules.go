@@ -47,7 +47,7 @@ func (a *Activities) ReportModules(ctx context.Context, in ReportModulesInput) (
 		in.Kyma.ManifestGone = in.Kyma.ManifestGone || wrote.Outcome == manifests.OutcomeGone
 	}
 	var err error
-	result.Kyma, err = a.reporter.ReportKyma(ctx, in.Kyma)
+	result.Kyma, err = a.statuses.ReportKyma(ctx, in.Kyma)
 	return result, err
 }
 

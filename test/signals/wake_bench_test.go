@@ -39,8 +39,8 @@ type sleeping struct {
 	opens time.Time
 	asks  bool
 	// Nothing is deleted.
-	background.Cleaner
-	background.Releaser
+	background.RemoteSteps
+	background.StatusSteps
 }
 
 func (s *sleeping) activities() map[string]any {
@@ -49,7 +49,7 @@ func (s *sleeping) activities() map[string]any {
 	return all
 }
 
-// SyncRemote implements background.Synchronizer.
+// SyncRemote implements background.RemoteSteps.
 func (s *sleeping) SyncRemote(_ context.Context, in syncing.Input) (syncing.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, 
 	return result, nil
 }
 
-// ReportKyma implements background.Reporter.
+// ReportKyma implements background.StatusSteps.
 func (*sleeping) ReportKyma(context.Context, status.ReportInput) (status.ReportResult, error) {
 	return status.ReportResult{Outcome: status.OutcomeReported}, nil
 }

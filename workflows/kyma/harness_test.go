@@ -158,7 +158,7 @@ func quietWorld() *world {
 	}
 }
 
-// SyncRemote implements background.Synchronizer.
+// SyncRemote implements background.RemoteSteps.
 func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
 	res, err := w.sync(w.called("sync"))
 	return res, fault.ToTemporal(err)
@@ -171,13 +171,13 @@ func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 	return res, fault.ToTemporal(err)
 }
 
-// ReportKyma implements background.Reporter.
+// ReportKyma implements background.StatusSteps.
 func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
 	res, err := w.report(w.called("report"), in)
 	return res, fault.ToTemporal(err)
 }
 
-// CleanupRemote implements background.Cleaner.
+// CleanupRemote implements background.RemoteSteps.
 func (w *world) CleanupRemote(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
 	if in.Force {
 		res, err := w.force(w.called("cleanup by force"), in)
@@ -187,7 +187,7 @@ func (w *world) CleanupRemote(_ context.Context, in syncing.CleanupInput) (synci
 	return res, fault.ToTemporal(err)
 }
 
-// ReleaseKyma implements background.Releaser.
+// ReleaseKyma implements background.StatusSteps.
 func (w *world) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
 	w.abandoned = in.Abandoned
 	res, err := w.release(w.called("release"))

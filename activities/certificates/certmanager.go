@@ -8,18 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CertManager asks cert-manager for certificates.
-type CertManager struct{ external }
-
-// NewCertManager returns an issuer that asks cert-manager. It refuses an Issuer in another namespace.
-func NewCertManager(o Options) (*CertManager, error) {
-	e, err := newExternal(o, CertManagerManaged, certManager{})
-	if err != nil {
-		return nil, err
-	}
-	return &CertManager{e}, nil
-}
-
+// certManager asks cert-manager for certificates.
 type certManager struct{}
 
 func (certManager) kind() schema.GroupVersionKind {
@@ -54,15 +43,15 @@ func (certManager) status(certificate *unstructured.Unstructured) string {
 
 // renew sets the condition by which cert-manager issues a certificate again, as its command line does. The Secret keeps what
 // it has meanwhile.
-func (c certManager) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) (bool, error) {
+func (c certManager) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error {
 	issuing, _ := condition(certificate, "Issuing")
 	if status, _, _ := unstructured.NestedString(issuing, "status"); status == "True" || certificate.GetUID() == "" {
-		return false, nil
+		return nil
 	}
 	changed := certificate.DeepCopy()
 	conditions, _, err := unstructured.NestedSlice(changed.Object, "status", "conditions")
 	if err != nil {
-		return false, err
+		return err
 	}
 	wanted := map[string]any{
 		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "The authority has changed, or the certificate is revoked",
@@ -74,9 +63,9 @@ func (c certManager) renew(ctx context.Context, o Options, certificate *unstruct
 		conditions = append(conditions, wanted)
 	}
 	if err := unstructured.SetNestedSlice(changed.Object, conditions, "status", "conditions"); err != nil {
-		return false, err
+		return err
 	}
-	return true, notWritten("renew", changed, o.Client.Status().Update(ctx, changed, fieldOwner()))
+	return notWritten("renew", changed, o.Client.Status().Update(ctx, changed, fieldOwner()))
 }
 
 // condition is the condition of this type, and where it is in the list; nil and -1 where there is none.

@@ -36,22 +36,14 @@ type maker interface {
 	spec(o Options, w wanted) map[string]any
 	// status is what the issuer says, for people.
 	status(certificate *unstructured.Unstructured) string
-	// renew asks for another certificate with the same content. asked is false where that was done already.
-	renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) (asked bool, err error)
+	// renew asks for another certificate with the same content, unless that was done already.
+	renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error
 }
 
 // external asks an issuer of somebody else's by Certificate resources.
 type external struct {
 	*keeper
 	maker maker
-}
-
-func newExternal(o Options, of Management, m maker) (external, error) {
-	o.Management = of
-	if err := o.Validate(); err != nil {
-		return external{}, err
-	}
-	return external{keeper: newKeeper(o), maker: m}, nil
 }
 
 // Ensure implements Issuer.
@@ -78,7 +70,7 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 		return Issued{}, pending("the certificate %s/%s is not issued yet%s", e.Namespace, name, e.maker.status(certificate))
 	}
 	if pki.IsRevoked(leaf.SerialNumber, request.Revoked) {
-		if _, err := e.maker.renew(ctx, e.Options, certificate); err != nil {
+		if err := e.maker.renew(ctx, e.Options, certificate); err != nil {
 			return Issued{}, err
 		}
 		return Issued{}, pending("the certificate %s/%s is revoked, and not issued again yet%s", e.Namespace, name, e.maker.status(certificate))
@@ -99,7 +91,7 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 		if a, has := known.State.Of(signer); has && a.Phase == rotation.Former {
 			// What is there is used until it is issued again. A certificate that the former authority signed after the other
 			// became the present one is not asked for again: its issuer has two.
-			if _, err := e.maker.renew(ctx, e.Options, certificate); err != nil {
+			if err := e.maker.renew(ctx, e.Options, certificate); err != nil {
 				return Issued{}, err
 			}
 		}

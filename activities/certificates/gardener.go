@@ -10,19 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Gardener asks Gardener's certificate management for certificates.
-type Gardener struct{ external }
-
-// NewGardener returns an issuer that asks Gardener's certificate management. It refuses sizes of keys which that does not
-// make.
-func NewGardener(o Options) (*Gardener, error) {
-	e, err := newExternal(o, GardenerManaged, gardener{})
-	if err != nil {
-		return nil, err
-	}
-	return &Gardener{e}, nil
-}
-
+// gardener asks Gardener's certificate management for certificates.
 type gardener struct{}
 
 func (gardener) kind() schema.GroupVersionKind {
@@ -54,18 +42,18 @@ func (gardener) status(certificate *unstructured.Unstructured) string {
 
 // renew asks for a certificate that is newer than now. The Secret keeps what it has meanwhile. Where that was asked for less
 // than a day ago, it is waited for.
-func (gardener) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) (bool, error) {
+func (gardener) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error {
 	asked, _, _ := unstructured.NestedString(certificate.Object, "spec", "ensureRenewedAfter")
 	now := o.Now().UTC()
 	if at, err := time.Parse(time.RFC3339, asked); err == nil && now.Sub(at) < 24*time.Hour || certificate.GetUID() == "" {
-		return false, nil
+		return nil
 	}
 	changed := certificate.DeepCopy()
 	if err := unstructured.SetNestedField(changed.Object, now.Format(time.RFC3339), "spec", "ensureRenewedAfter"); err != nil {
-		return false, err
+		return err
 	}
 	patch := client.MergeFromWithOptions(certificate, client.MergeFromWithOptimisticLock{})
-	return true, notWritten("renew", changed, o.Client.Patch(ctx, changed, patch, fieldOwner()))
+	return notWritten("renew", changed, o.Client.Patch(ctx, changed, patch, fieldOwner()))
 }
 
 // withNames adds DNS names, and IP addresses where the kind has a field for them; else they are among the DNS names.

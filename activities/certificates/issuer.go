@@ -104,19 +104,26 @@ type Issuer interface {
 	Remove(ctx context.Context, namespace, kyma string) error
 }
 
+// maker is how an issuer of somebody else's is asked; nil where we sign ourselves.
+func (m Management) maker() maker {
+	switch m {
+	case CertManagerManaged:
+		return certManager{}
+	case GardenerManaged:
+		return gardener{}
+	}
+	return nil
+}
+
 // NewIssuer returns the issuer that Options.Management names.
 func NewIssuer(o Options) (Issuer, error) {
-	switch o.Management {
-	case CertManagerManaged:
-		return NewCertManager(o)
-	case GardenerManaged:
-		return NewGardener(o)
-	default:
-		if err := o.Validate(); err != nil {
-			return nil, err
-		}
-		return NewSelf(o)
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
+	if maker := o.Management.maker(); maker != nil {
+		return external{newKeeper(o), maker}, nil
+	}
+	return &Self{newKeeper(o)}, nil
 }
 
 // versionOf is a digest of what is public.

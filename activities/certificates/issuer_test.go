@@ -122,7 +122,7 @@ func TestKeysOfAgentsAreRSAKeysOfTheSizeInTheOptions(t *testing.T) {
 	o.NewKey, o.KeySize = nil, 2048
 	c.rotated(SelfManaged)
 	before := c.ensure(SelfManaged, requestOf("a"))
-	issuer, err := NewSelf(o)
+	issuer, err := NewIssuer(o)
 	require.NoError(t, err)
 	issued, err := issuer.Ensure(t.Context(), requestOf("a"))
 	require.NoError(t, err)
@@ -236,8 +236,8 @@ func TestOnlyAnIssuerThatIsAskedIsWaitedFor(t *testing.T) {
 
 func TestWhereTheIssuerIsNotInstalledPeopleHaveToActAndItIsTriedSlowly(t *testing.T) {
 	c := newControl(t)
-	e, err := NewCertManager(c.options(CertManagerManaged))
-	require.NoError(t, err)
+	e, is := c.issuer(CertManagerManaged).(external)
+	require.True(t, is)
 	missing := e.notWritten("read", &unstructured.Unstructured{}, &meta.NoKindMatchError{GroupKind: certmanager.CertManager.GroupKind()})
 	requireFault(t, fault.Transient, ReasonNotInstalled, missing)
 	require.True(t, fault.Of(missing).SlowRetry)

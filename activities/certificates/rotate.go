@@ -26,29 +26,29 @@ type Activities struct {
 
 // New returns the activities.
 func New(o Options) (*Activities, error) {
-	switch o.Management {
-	case CertManagerManaged:
-		issuer, err := NewCertManager(o)
-		if err != nil {
-			return nil, err
-		}
-		return &Activities{keeper: issuer.keeper, issuer: &issuer.external}, nil
-	case GardenerManaged:
-		issuer, err := NewGardener(o)
-		if err != nil {
-			return nil, err
-		}
-		return &Activities{keeper: issuer.keeper, issuer: &issuer.external}, nil
-	default:
-		if err := o.Validate(); err != nil {
-			return nil, err
-		}
-		issuer, err := NewSelf(o)
-		if err != nil {
-			return nil, err
-		}
-		return &Activities{keeper: issuer.keeper}, nil
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
+	return newActivities(o), nil
+}
+
+func newActivities(o Options) *Activities {
+	a := &Activities{keeper: newKeeper(o)}
+	if maker := o.Management.maker(); maker != nil {
+		a.issuer = &external{a.keeper, maker}
+	}
+	return a
+}
+
+// named are the activities with the names by which agents reach the listener now.
+func (a *Activities) named(ctx context.Context) (*Activities, error) {
+	if a.FindListenerNames == nil {
+		return a, nil
+	}
+	options := a.Options
+	var err error
+	options.ListenerNames, err = a.FindListenerNames(ctx)
+	return newActivities(options), err
 }
 
 // RotateInput is the input of RotateCertificates. All there is to know is in the control plane.

@@ -13,15 +13,6 @@ import (
 // Self issues certificates of an authority of ours, which Activities.RotateCertificates makes and replaces.
 type Self struct{ *keeper }
 
-// NewSelf returns an issuer with an authority of its own.
-func NewSelf(o Options) (*Self, error) {
-	o.Management = SelfManaged
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	return &Self{newKeeper(o)}, nil
-}
-
 // Ensure implements Issuer. It makes a certificate at once where the present one is to be replaced.
 func (s *Self) Ensure(ctx context.Context, request Request) (Issued, error) {
 	known, err := s.loadCached(ctx)

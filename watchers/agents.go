@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,7 +30,7 @@ func (w *watcher) addAgents(mgr manager.Manager) error {
 	// A RunnableFunc needs leader election by default.
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		known := ""
-		for {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			version, err := w.Agents(ctx)
 			if err == nil && known != "" && known != version {
 				err = w.kickForAgents(ctx, version)
@@ -39,34 +40,36 @@ func (w *watcher) addAgents(mgr manager.Manager) error {
 			} else if ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "compare what agents are to be, will try again")
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(agentsCompared):
-			}
-		}
+		}, agentsCompared)
+		return nil
 	}))
 }
 
 // kickForAgents kicks every Kyma that has a remote cluster, each at its own share of the spread, and none before every
 // worker has read the authorities again: with older ones it would change nothing, and nobody would kick once more.
 func (w *watcher) kickForAgents(ctx context.Context, version string) error {
-	var kymas v1beta2.KymaList
-	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list the Kymas that have agents: %w", err)
-	}
 	known := w.Now().Add(agents.ReadEvery)
-	for i := range kymas.Items {
-		kyma := &kymas.Items[i]
-		if !w.Settings.Ours(kyma.Labels) || desired.IsSyncedCopy(kyma) || !kyma.DeletionTimestamp.IsZero() ||
-			!desired.SyncOf(kyma, w.Settings).Enabled {
-			continue
-		}
+	return w.kickSynchronized(ctx, "have agents", func(kyma *v1beta2.Kyma) kick.Kick {
 		turn := w.turn(kyma, version)
 		if turn == nil || turn.Before(known) {
 			turn = &known
 		}
-		k := kick.Kick{Reason: "what agents are to be changed", Kind: shared.KindWatcher, NotBefore: turn}
+		return kick.Kick{Reason: "what agents are to be changed", Kind: shared.KindWatcher, NotBefore: turn}
+	})
+}
+
+// kickSynchronized kicks every Kyma that has a remote cluster.
+func (w *watcher) kickSynchronized(ctx context.Context, which string, about func(*v1beta2.Kyma) kick.Kick) error {
+	var kymas v1beta2.KymaList
+	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the Kymas that %s: %w", which, err)
+	}
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		if !w.isOurs(kyma) || !desired.SyncOf(kyma, w.Settings).Enabled {
+			continue
+		}
+		k := about(kyma)
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
 			return err
 		}

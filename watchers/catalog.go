@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -54,22 +55,39 @@ func (w *watcher) keysOfTemplate(ctx context.Context, template *v1beta2.ModuleTe
 }
 
 func catalogHandler[T client.Object](w *watcher, kind string, keys func(context.Context, T) []string) handler.TypedFuncs[T, kymaRequest] {
-	return handler.TypedFuncs[T, kymaRequest]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q kymaQueue) {
+	return newsOf(w.changed, func(ctx context.Context, before, after T, q kymaQueue) {
+		w.enqueueReferrers(ctx, causeOf(kind, after), append(keys(ctx, before), keys(ctx, after)...), q)
+	})
+}
+
+// newsOf calls add with each object that appears, changes or goes: as it was, and as it is. What is listed at start is omitted,
+// for each watcher has something else that covers it.
+func newsOf[T client.Object, R comparable](
+	changed func(before, after client.Object) bool,
+	add func(ctx context.Context, before, after T, q workqueue.TypedRateLimitingInterface[R]),
+) handler.TypedFuncs[T, R] {
+	type queue = workqueue.TypedRateLimitingInterface[R]
+	return handler.TypedFuncs[T, R]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) {
 			if !e.IsInInitialList {
-				w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(ctx, e.Object), q)
+				add(ctx, e.Object, e.Object, q)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q kymaQueue) {
-			if w.changed(e.ObjectOld, e.ObjectNew) {
-				concerned := append(keys(ctx, e.ObjectOld), keys(ctx, e.ObjectNew)...)
-				w.enqueueReferrers(ctx, causeOf(kind, e.ObjectNew), concerned, q)
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
+			if changed(e.ObjectOld, e.ObjectNew) {
+				add(ctx, e.ObjectOld, e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q kymaQueue) {
-			w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(ctx, e.Object), q)
-		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { add(ctx, e.Object, e.Object, q) },
 	}
+}
+
+func isWritten(before, after client.Object) bool {
+	return before.GetResourceVersion() != after.GetResourceVersion()
+}
+
+func isEdited(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration()
 }
 
 // enqueueReferrers asks to reconcile every Kyma that refers to one of the keys.

@@ -5,6 +5,7 @@ import (
 
 	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
@@ -15,25 +16,12 @@ import (
 // gatewayEvents are the events of Gateways: any Watcher may select any of them. What is listed at start is omitted: the
 // comparison of all Watchers at the start covers it.
 func gatewayEvents() handler.TypedFuncs[*networkingv1.Gateway, watcherRequest] {
-	add := func(g *networkingv1.Gateway, q watcherQueue) {
+	changed := func(before, after client.Object) bool {
+		return isEdited(before, after) || before.GetUID() != after.GetUID() || !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels())
+	}
+	return newsOf(changed, func(_ context.Context, _, g *networkingv1.Gateway, q watcherQueue) {
 		q.Add(watcherRequest{All: true, Cause: causeOf(routing.KindGateway, g)})
-	}
-	return handler.TypedFuncs[*networkingv1.Gateway, watcherRequest]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*networkingv1.Gateway], q watcherQueue) {
-			if !e.IsInInitialList {
-				add(e.Object, q)
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*networkingv1.Gateway], q watcherQueue) {
-			before, after := e.ObjectOld, e.ObjectNew
-			if before.Generation != after.Generation || before.UID != after.UID || !equality.Semantic.DeepEqual(before.Labels, after.Labels) {
-				add(after, q)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*networkingv1.Gateway], q watcherQueue) {
-			add(e.Object, q)
-		},
-	}
+	})
 }
 
 // virtualServiceEvents are the events of our VirtualServices. Each is of the Watcher of its name.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -41,16 +42,12 @@ func (w *watcher) addMaintenance(mgr manager.Manager) error {
 	// A RunnableFunc needs leader election by default: only the leader watches.
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		watch := policyWatch{watcher: w}
-		for {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if err := watch.check(ctx); err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "wake the Kymas that wait for a maintenance window, will try again")
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(checkPolicyEvery):
-			}
-		}
+		}, checkPolicyEvery)
+		return nil
 	}))
 }
 

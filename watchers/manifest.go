@@ -150,7 +150,7 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 	}
 	var now v1beta2.Kyma
 	if err := w.reader.Get(ctx, kyma.Key(), &now); err != nil || now.UID == kyma.UID {
-		return ignoreGone(err)
+		return client.IgnoreNotFound(err)
 	}
 	return w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kick.RefOf(&now), k) })
 }
@@ -168,7 +168,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	}
 	var m v1beta2.Manifest
 	if err := w.reader.Get(ctx, req.Key(), &m); err != nil || m.UID != req.UID {
-		return reconcile.Result{}, ignoreGone(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !w.Settings.Ours(m.Labels) {
 		return reconcile.Result{}, nil

@@ -97,26 +97,11 @@ func (w *watcher) addPromotedTo(ctx context.Context, ended *v1beta2.ModuleRollou
 
 // rolloutsOfReleaseMeta kicks the rollouts of a module whose release meta changed.
 func (w *watcher) rolloutsOfReleaseMeta() handler.TypedFuncs[*v1beta2.ModuleReleaseMeta, rolloutRequest] {
-	add := func(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, q rolloutQueue) {
+	return newsOf(isEdited, func(ctx context.Context, _, meta *v1beta2.ModuleReleaseMeta, q rolloutQueue) {
 		for _, r := range w.openRollouts(ctx, desired.ReleaseMetaModule(meta)) {
 			q.Add(rolloutRequest{Ref: kick.RefOf(r)})
 		}
-	}
-	return handler.TypedFuncs[*v1beta2.ModuleReleaseMeta, rolloutRequest]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
-			if !e.IsInInitialList {
-				add(ctx, e.Object, q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
-			if e.ObjectOld.Generation != e.ObjectNew.Generation {
-				add(ctx, e.ObjectNew, q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
-			add(ctx, e.Object, q)
-		},
-	}
+	})
 }
 
 // rolloutsOfTemplate kicks a module's rollouts when a template's annotations revertible-to or priority change. One that has
@@ -264,7 +249,7 @@ func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcil
 	}
 	var r v1beta2.ModuleRollout
 	if err := w.reader.Get(ctx, req.Key(), &r); err != nil || r.UID != req.UID {
-		return reconcile.Result{}, ignoreGone(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !w.Settings.Ours(r.Labels) || !r.IsAtWork() {
 		return reconcile.Result{}, nil

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,51 +56,22 @@ func (w *watcher) addPullSecret(mgr manager.Manager) error {
 }
 
 func pullSecretEvents(name string) handler.TypedFuncs[*metav1.PartialObjectMetadata, pullSecretRequest] {
-	add := func(secret *metav1.PartialObjectMetadata, q pullSecretQueue) {
+	// A deletion removes nothing: the status says it after the next reconcile.
+	return newsOf(isWritten, func(_ context.Context, _, secret *metav1.PartialObjectMetadata, q pullSecretQueue) {
 		if secret.Name == name && secret.Namespace == shared.NamespaceControlPlane {
 			q.Add(pullSecretRequest{causeOf(kindSecret, secret)})
 		}
-	}
-	return handler.TypedFuncs[*metav1.PartialObjectMetadata, pullSecretRequest]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q pullSecretQueue) {
-			if !e.IsInInitialList {
-				add(e.Object, q)
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q pullSecretQueue) {
-			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
-				add(e.ObjectNew, q)
-			}
-		},
-		// A deletion removes nothing: the status says it after the next reconcile.
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q pullSecretQueue) {
-			add(e.Object, q)
-		},
-	}
+	})
 }
 
 // kickForPullSecret kicks every Kyma that has a remote cluster, each at its own share of the spread.
 func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) (reconcile.Result, error) {
-	var kymas v1beta2.KymaList
-	if err := w.reader.List(ctx, &kymas); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list the Kymas that get the image pull Secret: %w", err)
-	}
-	for i := range kymas.Items {
-		kyma := &kymas.Items[i]
-		if !w.Settings.Ours(kyma.Labels) || desired.IsSyncedCopy(kyma) || !kyma.DeletionTimestamp.IsZero() ||
-			!desired.SyncOf(kyma, w.Settings).Enabled {
-			continue
-		}
-		// Without its resource version: the informer of access Secrets never hears of this one, and must not be waited for.
-		k := kick.Kick{
+	return reconcile.Result{}, w.kickSynchronized(ctx, "get the image pull Secret", func(kyma *v1beta2.Kyma) kick.Kick {
+		return kick.Kick{
 			Reason: "image pull Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
 			NotBefore: w.turn(kyma, req.Cause.ResourceVersion),
 		}
-		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	return reconcile.Result{}, nil
+	})
 }
 
 // turn is when it is this Kyma's turn in the roll-out of a change; nil means now.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -106,7 +107,7 @@ func (w *watcher) kickWatcher(ctx context.Context, req watcherRequest) (reconcil
 	}
 	var found v1beta2.Watcher
 	if err := w.reader.Get(ctx, req.Key(), &found); err != nil || req.UID != "" && found.UID != req.UID {
-		return reconcile.Result{}, ignoreGone(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	return reconcile.Result{}, w.kickOutdated(ctx, &found, causeOf(shared.KindWatcher, &found))
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -40,28 +39,11 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 
 // secretEvents are the events of access Secrets. What is listed at start is omitted: each Kyma's own digest covers it.
 func secretEvents() handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest] {
-	enqueue := func(obj *metav1.PartialObjectMetadata, q secretQueue) {
-		for _, request := range secretRequests(obj, obj) {
+	return newsOf(isWritten, func(_ context.Context, before, after *metav1.PartialObjectMetadata, q secretQueue) {
+		for _, request := range secretRequests(before, after) {
 			q.Add(request)
 		}
-	}
-	return handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
-			if !e.IsInInitialList {
-				enqueue(e.Object, q)
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
-			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
-				for _, request := range secretRequests(e.ObjectOld, e.ObjectNew) {
-					q.Add(request)
-				}
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q secretQueue) {
-			enqueue(e.Object, q)
-		},
-	}
+	})
 }
 
 // secretRequests ask once for each Kyma that a Secret was or is for, at the version that it has now.

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -109,7 +108,7 @@ func (c *controllers) keepMarks(ctx context.Context, req approvalRequest) (recon
 			approved = change
 		}
 	}
-	again, err := c.patch(ctx, object, func() bool {
+	return c.patch(ctx, object, func() bool {
 		annotations := object.GetAnnotations()
 		switch {
 		case outdated:
@@ -126,8 +125,4 @@ func (c *controllers) keepMarks(ctx context.Context, req approvalRequest) (recon
 		object.SetAnnotations(annotations)
 		return true
 	})
-	if again {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
-	return reconcile.Result{}, err
 }

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -56,7 +55,7 @@ func (c *controllers) showChannels(ctx context.Context, req channelsRequest) (re
 	if err := c.live.Get(ctx, req.NamespacedName, meta); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	again, err := c.patch(ctx, meta, func() bool {
+	return c.patch(ctx, meta, func() bool {
 		if !c.wrongChannels(meta) {
 			return false
 		}
@@ -70,8 +69,4 @@ func (c *controllers) showChannels(ctx context.Context, req channelsRequest) (re
 		meta.SetAnnotations(annotations)
 		return true
 	})
-	if again {
-		return reconcile.Result{RequeueAfter: time.Second}, nil
-	}
-	return reconcile.Result{}, err
 }

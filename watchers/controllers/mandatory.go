@@ -86,15 +86,15 @@ func (c *controllers) reconcileMandatory(ctx context.Context, req mandatoryReque
 		return reconcile.Result{}, err
 	}
 	// Before a release meta gets the finalizer, and so before it can be deleted, the templates know of it.
-	if again, err := c.subordinate(ctx, deciders); again || err != nil {
-		return reconcile.Result{RequeueAfter: time.Second}, err
+	if again, err := c.subordinate(ctx, deciders); !again.IsZero() || err != nil {
+		return again, err
 	}
 	remains := map[types.UID]bool{}
 	for _, d := range deciders {
 		if d.mandatory && d.GetDeletionTimestamp().IsZero() {
 			remains[d.GetUID()] = true
-			if again, err := c.finalizer(ctx, d.Object, controllerutil.AddFinalizer); again || err != nil {
-				return reconcile.Result{RequeueAfter: time.Second}, err
+			if again, err := c.finalizer(ctx, d.Object, controllerutil.AddFinalizer); !again.IsZero() || err != nil {
+				return again, err
 			}
 		}
 	}
@@ -113,8 +113,8 @@ func (c *controllers) reconcileMandatory(ctx context.Context, req mandatoryReque
 				continue
 			}
 		}
-		if again, err := c.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); again || err != nil {
-			return reconcile.Result{RequeueAfter: time.Second}, err
+		if again, err := c.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); !again.IsZero() || err != nil {
+			return again, err
 		}
 	}
 	return again, nil
@@ -190,7 +190,7 @@ func (c *controllers) isInstalledIn(ctx context.Context, namespace, module strin
 }
 
 // subordinate notes on the templates of a module that a release meta decides about it.
-func (c *controllers) subordinate(ctx context.Context, deciders []decider) (again bool, err error) {
+func (c *controllers) subordinate(ctx context.Context, deciders []decider) (again reconcile.Result, err error) {
 	by := ""
 	for _, d := range deciders {
 		if meta, ok := d.Object.(*v1beta2.ModuleReleaseMeta); ok && d.mandatory && meta.DeletionTimestamp.IsZero() {
@@ -206,14 +206,14 @@ func (c *controllers) subordinate(ctx context.Context, deciders []decider) (agai
 			metav1.SetMetaDataAnnotation(&template.ObjectMeta, desired.AnnotationMandatoryBy, by)
 			return true
 		})
-		if again || err != nil {
+		if !again.IsZero() || err != nil {
 			return again, err
 		}
 	}
-	return false, nil
+	return reconcile.Result{}, nil
 }
 
 // finalizer adds or removes the finalizer.
-func (c *controllers) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) (again bool, err error) {
+func (c *controllers) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) (again reconcile.Result, err error) {
 	return c.patch(ctx, object, func() bool { return change(object, shared.FinalizerMandatoryModule) })
 }

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -60,9 +59,5 @@ func (c *controllers) reconcileWatcher(ctx context.Context, req watcherRequest) 
 		return reconcile.Result{}, nil
 	}
 	w = w.DeepCopy()
-	again, err := c.patch(ctx, w, func() bool { return controllerutil.RemoveFinalizer(w, shared.FinalizerWatcher) })
-	if again {
-		return reconcile.Result{RequeueAfter: time.Second}, err
-	}
-	return reconcile.Result{}, err
+	return c.patch(ctx, w, func() bool { return controllerutil.RemoveFinalizer(w, shared.FinalizerWatcher) })
 }

@@ -126,13 +126,13 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	}
 	certificate := newCertificate(options)
 	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: certificate.tlsOptions()})
-	server.Register(pathModuleTemplate, admission.WithValidator[*v1beta2.ModuleTemplate](mgr.GetScheme(), templates{options.Settings}))
-	server.Register(pathKyma, admission.WithValidator[*v1beta2.Kyma](mgr.GetScheme(), kymas{options.Settings}))
+	server.Register(pathModuleTemplate, admission.WithValidator[*v1beta2.ModuleTemplate](mgr.GetScheme(), templates{settings: options.Settings}))
+	server.Register(pathKyma, admission.WithValidator[*v1beta2.Kyma](mgr.GetScheme(), kymas{settings: options.Settings}))
 	server.Register(pathReleaseMeta, admission.WithValidator[*v1beta2.ModuleReleaseMeta](mgr.GetScheme(), releaseMetas{
 		settings: options.Settings.WithDefaults(), cached: mgr.GetCache(),
 	}))
-	server.Register(pathRolloutPolicy, admission.WithValidator[*v1beta2.RolloutPolicy](mgr.GetScheme(), policies{options.Settings}))
-	server.Register(pathModuleRollout, admission.WithValidator[*v1beta2.ModuleRollout](mgr.GetScheme(), rollouts{options.Settings}))
+	server.Register(pathRolloutPolicy, admission.WithValidator[*v1beta2.RolloutPolicy](mgr.GetScheme(), policies{settings: options.Settings}))
+	server.Register(pathModuleRollout, admission.WithValidator[*v1beta2.ModuleRollout](mgr.GetScheme(), rollouts{settings: options.Settings}))
 	judge := approver{
 		settings: options.Settings, decoder: admission.NewDecoder(mgr.GetScheme()), now: time.Now,
 		review: func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {

@@ -231,7 +231,7 @@ func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 			}
 			after := test.before.DeepCopy()
 			test.change(after)
-			warned, err := kymas{desired.Settings{Mode: mode}}.ValidateUpdate(context.Background(), test.before, after)
+			warned, err := kymas{settings: desired.Settings{Mode: mode}}.ValidateUpdate(context.Background(), test.before, after)
 			require.NoError(t, err, "an edit without effect is not refused")
 			if !test.warned {
 				require.Empty(t, warned)
@@ -327,7 +327,7 @@ func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
 }
 
 func TestADeferralThatCannotBeReadIsRefusedWhenItIsSet(t *testing.T) {
-	v := kymas{desired.Settings{Mode: desired.ModeSingleCluster}}
+	v := kymas{settings: desired.Settings{Mode: desired.ModeSingleCluster}}
 	set := func(text string) *v1beta2.Kyma {
 		kyma := desiredtest.Kyma("keda")
 		kyma.Annotations[shared.AnnotationDeferUpgradesUntil] = text

@@ -1,12 +1,15 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -44,3 +47,12 @@ func refused(kind string, object client.Object, problems field.ErrorList) error 
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: kind}, object.GetName(), problems)
 }
+
+// passing lets pass what a validator has nothing to say about.
+type passing[T runtime.Object] struct{}
+
+// ValidateCreate lets every new object pass.
+func (passing[T]) ValidateCreate(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+// ValidateDelete lets every deletion pass.
+func (passing[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -22,8 +21,6 @@ import (
 // are unstructured: a patch made from our types would write other fields anew as well, such as 1h as 1h0m0s, and whoever
 // approves would become the field manager of the plan.
 type approvals struct{ approver }
-
-var _ admission.Defaulter[*unstructured.Unstructured] = approvals{}
 
 // Default fills in the approvals that are new in a request, and refuses it where one must not be given.
 func (a approvals) Default(ctx context.Context, content *unstructured.Unstructured) error {

@@ -13,16 +13,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// kymas warns about edits of Kymas. It refuses only what no schema is for: a deferral that cannot be read.
+// kymas warns about edits of Kymas. It refuses only what no schema is for: a deferral that cannot be read. It has nothing to
+// say about new ones: no remote side decides yet, and nothing is installed whose upgrade could be put off.
 type kymas struct {
+	passing[*v1beta2.Kyma]
 	settings desired.Settings
-}
-
-var _ admission.Validator[*v1beta2.Kyma] = kymas{}
-
-// ValidateCreate has nothing to say: no remote side decides yet, and nothing is installed whose upgrade could be put off.
-func (v kymas) ValidateCreate(context.Context, *v1beta2.Kyma) (admission.Warnings, error) {
-	return nil, nil
 }
 
 // checkDeferral says what is wrong with the annotation by which upgrades are put off.
@@ -41,7 +36,7 @@ const shownDeferral = 200
 // ValidateUpdate refuses a new deferral that cannot be read, and warns where channel or modules are changed in the control plane, but the remote Kyma alone
 // decides about them (docs/contract.md#the-remote-kyma).
 func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (admission.Warnings, error) {
-	if desired.IsSyncedCopy(after) || !v.settings.Ours(after.Labels) || !after.DeletionTimestamp.IsZero() {
+	if passes(v.settings, after) {
 		return nil, nil
 	}
 	if before.Annotations[shared.AnnotationDeferUpgradesUntil] != after.Annotations[shared.AnnotationDeferUpgradesUntil] {
@@ -56,9 +51,4 @@ func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (a
 		return nil, nil
 	}
 	return admission.Warnings{desired.EditIgnoredMessage(sync)}, nil
-}
-
-// ValidateDelete has nothing to say.
-func (v kymas) ValidateDelete(context.Context, *v1beta2.Kyma) (admission.Warnings, error) {
-	return nil, nil
 }

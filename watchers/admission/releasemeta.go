@@ -21,12 +21,11 @@ import (
 // releaseMetas says what an edit of a ModuleReleaseMeta would do. It refuses nothing, and does without a warning where it
 // cannot say it.
 type releaseMetas struct {
+	passing[*v1beta2.ModuleReleaseMeta]
 	settings desired.Settings
 	// cached reads informers only, with the indexes of package desired: whoever edits waits for the answer.
 	cached client.Reader
 }
-
-var _ admission.Validator[*v1beta2.ModuleReleaseMeta] = releaseMetas{}
 
 const (
 	// countWithin is how long it may take to find out: well below the time that the API server waits.
@@ -37,11 +36,6 @@ const (
 	warningsAtMost = 15
 )
 
-// ValidateCreate has nothing to say: no Kyma has a version by it.
-func (v releaseMetas) ValidateCreate(context.Context, *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
-	return nil, nil
-}
-
 // ValidateUpdate says, for each channel that has another version, how many Kymas get it and in which stages.
 func (v releaseMetas) ValidateUpdate(ctx context.Context, before, after *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
 	if passes(v.settings, after) {
@@ -50,11 +44,6 @@ func (v releaseMetas) ValidateUpdate(ctx context.Context, before, after *v1beta2
 	ctx, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
 	return v.warnings(ctx, before, after), nil
-}
-
-// ValidateDelete has nothing to say: the guard of removals does.
-func (v releaseMetas) ValidateDelete(context.Context, *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
-	return nil, nil
 }
 
 func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.ModuleReleaseMeta) admission.Warnings {

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -17,8 +16,6 @@ import (
 
 // removalApprovals fills in who approves removals in a RemovalBudget, and when, as type approvals does for rollouts.
 type removalApprovals struct{ approver }
-
-var _ admission.Defaulter[*unstructured.Unstructured] = removalApprovals{}
 
 // Default fills in the approvals that are new in a request, and refuses it if the user must not give one.
 func (a removalApprovals) Default(ctx context.Context, content *unstructured.Unstructured) error {

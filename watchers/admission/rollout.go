@@ -17,18 +17,15 @@ import (
 
 // policies validates RolloutPolicies.
 type policies struct {
+	passing[*v1beta2.RolloutPolicy]
 	settings desired.Settings
 }
 
 // rollouts validates ModuleRollouts. Their approvals are a matter of type approvals.
 type rollouts struct {
+	passing[*v1beta2.ModuleRollout]
 	settings desired.Settings
 }
-
-var (
-	_ admission.Validator[*v1beta2.RolloutPolicy] = policies{}
-	_ admission.Validator[*v1beta2.ModuleRollout] = rollouts{}
-)
 
 // ValidateCreate refuses a policy that could not be followed.
 func (v policies) ValidateCreate(_ context.Context, policy *v1beta2.RolloutPolicy) (admission.Warnings, error) {
@@ -44,11 +41,6 @@ func (v policies) ValidateUpdate(_ context.Context, before, after *v1beta2.Rollo
 		return nil, nil
 	}
 	return nil, refused(shared.KindRolloutPolicy, after, problemsOfPolicy(after))
-}
-
-// ValidateDelete passes: rollouts have the plan of their own.
-func (v policies) ValidateDelete(context.Context, *v1beta2.RolloutPolicy) (admission.Warnings, error) {
-	return nil, nil
 }
 
 // ValidateCreate refuses a rollout that could not go on.
@@ -69,11 +61,6 @@ func (v rollouts) ValidateUpdate(_ context.Context, before, after *v1beta2.Modul
 	return nil, refused(shared.KindModuleRollout, after, slices.DeleteFunc(problemsOfRollout(after), func(problem *field.Error) bool {
 		return slices.ContainsFunc(stored, func(old *field.Error) bool { return old.Error() == problem.Error() })
 	}))
-}
-
-// ValidateDelete passes: to delete a rollout is one way to end it.
-func (v rollouts) ValidateDelete(context.Context, *v1beta2.ModuleRollout) (admission.Warnings, error) {
-	return nil, nil
 }
 
 func problemsOfPolicy(policy *v1beta2.RolloutPolicy) field.ErrorList {

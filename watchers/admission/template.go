@@ -19,10 +19,9 @@ import (
 
 // templates validates ModuleTemplates.
 type templates struct {
+	passing[*v1beta2.ModuleTemplate]
 	settings desired.Settings
 }
-
-var _ admission.Validator[*v1beta2.ModuleTemplate] = templates{}
 
 // ValidateCreate refuses a template that could not be used.
 func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTemplate) (admission.Warnings, error) {
@@ -50,11 +49,6 @@ func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.Modu
 		problems = append(problems, nameless(after)...)
 	}
 	return nil, refused(shared.KindModuleTemplate, after, problems)
-}
-
-// ValidateDelete passes: what a deletion takes away from Kymas is not decided here.
-func (v templates) ValidateDelete(context.Context, *v1beta2.ModuleTemplate) (admission.Warnings, error) {
-	return nil, nil
 }
 
 // movedInPlace refuses another version under the same name, where a ModuleReleaseMeta assigns versions to

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // installed are the objects in the cluster that upstream installed for a Manifest: those that it listed in the status,
@@ -65,11 +64,8 @@ func read(
 	gvk := schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}
 	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, gvk)
 	gvk.Version = cmp.Or(resource.Version, gvk.Version)
-	if meta.IsNoMatchError(err) {
-		return v1beta2.InventoryEntry{}, nil, nil
-	}
 	if err != nil {
-		return v1beta2.InventoryEntry{}, nil, fmt.Errorf("look up kind %s: %w", o.Kind, err)
+		return v1beta2.InventoryEntry{}, nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", o.Kind, err))
 	}
 	// Upstream puts what names no namespace into this one.
 	name := types.NamespacedName{Name: o.Name, Namespace: objects.NamespaceOf(resource, o.Namespace, metav1.NamespaceDefault)}
@@ -81,11 +77,8 @@ func read(
 		return entry, nil, nil
 	}
 	live, err := c.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return entry, nil, nil
-	}
 	if err != nil {
-		return entry, nil, fmt.Errorf("read %s: %w", objects.Describe(o.Kind, name), err)
+		return entry, nil, client.IgnoreNotFound(fmt.Errorf("read %s: %w", objects.Describe(o.Kind, name), err))
 	}
 	return entry, live, nil
 }

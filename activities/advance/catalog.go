@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -61,12 +62,7 @@ func ChannelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
 
 // wished is the version that a release meta gives a channel; empty where it gives none.
 func wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
-	for _, assignment := range ChannelsOf(meta) {
-		if assignment.Channel == channel {
-			return assignment.Version
-		}
-	}
-	return ""
+	return lists.First(ChannelsOf(meta), func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == channel }).Version
 }
 
 // template returns the ModuleTemplate of a rollout's new version; nil if there is none. It is read live, for somebody may have

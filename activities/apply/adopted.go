@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // takeFields moves the ownership of the fields of an object that upstream installed, before we apply it for the first
@@ -32,11 +33,8 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 	return manifests.RetryOnConflict(func() error {
 		if stale {
 			now, err := api.Get(ctx, p.Name.Name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
 			if err != nil {
-				return fmt.Errorf("read %s: %w", p, err)
+				return client.IgnoreNotFound(fmt.Errorf("read %s: %w", p, err))
 			}
 			live = now
 		}
@@ -51,10 +49,7 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 			}
 		}
 		_, err = api.Patch(ctx, p.Name.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
+		return client.IgnoreNotFound(err)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -313,22 +314,16 @@ func ranAlready(job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, boo
 
 func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 	background := metav1.DeletePropagationBackground
-	client := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
-	live, err := client.Get(ctx, p.Name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	api := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
+	live, err := api.Get(ctx, p.Name.Name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return client.IgnoreNotFound(err)
 	}
 	if !job.Owner.Owns(live) {
 		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name exists that is not this module's")
 	}
-	err = client.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
+	return client.IgnoreNotFound(err)
 }
 
 // createdByUs tells whether a namespace of the module does not exist yet, or exists and carries our mark: one that

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -181,9 +182,7 @@ func (o *Outcomes) toDo(reason string) string {
 	if reasons = slices.Compact(reasons); len(reasons) == 1 && reasons[0] == reason {
 		return ""
 	}
-	for _, of := range reasons {
-		hints = append(hints, hint.For(of))
-	}
+	hints = append(hints, lists.Map(reasons, func(of string) string { return hint.For(of) })...)
 	return fault.Message(strings.Join(hints, "; "))
 }
 

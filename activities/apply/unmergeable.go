@@ -21,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Server-side apply puts our fields beside those of others. For some changes that people make, the result is refused as
@@ -43,11 +44,8 @@ type adaptation struct {
 // adaptToLive adapts an object that is applied to the live one, after the API server refused the merge of both.
 func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (adaptation, error) {
 	live, err := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return adaptation{}, nil
-	}
 	if err != nil {
-		return adaptation{}, fmt.Errorf("read %s: %w", p, err)
+		return adaptation{}, client.IgnoreNotFound(fmt.Errorf("read %s: %w", p, err))
 	}
 	if !job.Owner.Owns(live) {
 		return adaptation{}, nil

@@ -53,11 +53,8 @@ func kindOf(object client.Object) string {
 func (o Options) getSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := o.Client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", o.Namespace, name, err)
+		return nil, client.IgnoreNotFound(fmt.Errorf("read Secret %s/%s: %w", o.Namespace, name, err))
 	}
 	return secret, nil
 }

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // capabilitiesTTL is for how long a cluster's version and APIs are believed.
@@ -141,11 +142,8 @@ func (c *Cluster) readServes(ctx context.Context, api string) (bool, error) {
 		groupVersion, kind = strings.Join(parts[:len(parts)-1], "/"), parts[len(parts)-1]
 	}
 	resources, err := c.Mapper.resourcesOf(ctx, groupVersion)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return false, client.IgnoreNotFound(err)
 	}
 	_, hasKind := resources[kind]
 	return kind == "" || hasKind, nil

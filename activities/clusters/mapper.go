@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Resource is how a kind is addressed.
@@ -187,11 +189,8 @@ func (m *Mapper) lookup(ctx context.Context, gv schema.GroupVersion, kind string
 		return info, true, nil
 	}
 	resources, err := m.resourcesOf(ctx, gv.String())
-	if apierrors.IsNotFound(err) {
-		return kindInfo{}, false, nil
-	}
 	if err != nil {
-		return kindInfo{}, false, err
+		return kindInfo{}, false, client.IgnoreNotFound(err)
 	}
 	info, found = resources[kind]
 	if found {
@@ -237,11 +236,8 @@ func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error)
 	}
 	var g metav1.APIGroup
 	err := m.get(ctx, &g, "/apis/"+group)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, client.IgnoreNotFound(err)
 	}
 	versions := []string{g.PreferredVersion.Version}
 	for _, v := range g.Versions {

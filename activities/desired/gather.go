@@ -34,12 +34,9 @@ type Candidates struct {
 // Owner is the release meta of the module that a template belongs to, or nil.
 func (c Candidates) Owner(template *v1beta2.ModuleTemplate) *v1beta2.ModuleReleaseMeta {
 	name := ModuleNameOf(template)
-	for _, meta := range append(slices.Clone(c.ReleaseMetas), c.Owners...) {
-		if ReleaseMetaModule(meta) == name {
-			return meta
-		}
-	}
-	return nil
+	return lists.First(append(slices.Clone(c.ReleaseMetas), c.Owners...), func(meta *v1beta2.ModuleReleaseMeta) bool {
+		return ReleaseMetaModule(meta) == name
+	})
 }
 
 // Catalog holds the candidates of each module entry of a Kyma, by the entry's name, and those of each mandatory
@@ -131,10 +128,5 @@ func VersionFor(module v1beta2.Module, channel string, meta *v1beta2.ModuleRelea
 		return module.Version
 	}
 	wanted := module.EffectiveChannel(channel)
-	for _, assignment := range meta.Spec.Channels {
-		if assignment.Channel == wanted {
-			return assignment.Version
-		}
-	}
-	return ""
+	return lists.First(meta.Spec.Channels, func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == wanted }).Version
 }

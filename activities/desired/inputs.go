@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -101,15 +102,9 @@ func (c Candidates) inputs() []any {
 	if len(c.Rollouts) > 0 {
 		return c.rolloutInputs()
 	}
-	for _, meta := range c.ReleaseMetas {
-		inputs = append(inputs, objectInputs(meta))
-	}
-	for _, template := range c.Templates {
-		inputs = append(inputs, objectInputs(template))
-	}
-	for _, meta := range c.Owners {
-		inputs = append(inputs, objectInputs(meta))
-	}
+	inputs = append(inputs, lists.Map(c.ReleaseMetas, func(meta *v1beta2.ModuleReleaseMeta) any { return objectInputs(meta) })...)
+	inputs = append(inputs, lists.Map(c.Templates, func(template *v1beta2.ModuleTemplate) any { return objectInputs(template) })...)
+	inputs = append(inputs, lists.Map(c.Owners, func(meta *v1beta2.ModuleReleaseMeta) any { return objectInputs(meta) })...)
 	return inputs
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -87,13 +88,9 @@ func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 // Kymas by. Modules that are only left in the status are included, as they are still shown.
 func References(kyma *v1beta2.Kyma) []string {
 	keys := []string{MandatoryKey}
-	for _, module := range kyma.Spec.Modules {
-		keys = append(keys, module.Name)
-	}
+	keys = append(keys, lists.Map(kyma.Spec.Modules, func(module v1beta2.Module) string { return module.Name })...)
 	if remote := kyma.Status.Remote; remote != nil {
-		for _, module := range remote.Modules {
-			keys = append(keys, module.Name)
-		}
+		keys = append(keys, lists.Map(remote.Modules, func(module v1beta2.Module) string { return module.Name })...)
 	}
 	for _, module := range kyma.Status.Modules {
 		keys = append(keys, module.Name)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -63,12 +64,7 @@ func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
 
 // Module returns the entry of that name.
 func (w Wanted) Module(name string) (v1beta2.Module, bool) {
-	for _, module := range w.Modules {
-		if module.Name == name {
-			return module, true
-		}
-	}
-	return v1beta2.Module{}, false
+	return lists.Find(w.Modules, func(module v1beta2.Module) bool { return module.Name == name })
 }
 
 // ChannelsColumn shows the versions of a release meta's channels to people, in order of the channels.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -209,10 +210,8 @@ func UserProvided(ctx context.Context, index Index, settings Settings, kymaUID t
 	if err != nil {
 		return nil, false, err
 	}
-	for _, template := range found {
-		if settings.Ours(template.Labels) && template.DeletionTimestamp.IsZero() {
-			templates = append(templates, template)
-		}
-	}
+	templates = append(templates, lists.Filter(found, func(template *v1beta2.ModuleTemplate) bool {
+		return settings.Ours(template.Labels) && template.DeletionTimestamp.IsZero()
+	})...)
 	return templates, asked == AskedByReference, nil
 }

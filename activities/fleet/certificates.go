@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // AgentCertificate is the version of the certificate of the agent of a Kyma of this name, as the informer of Secrets knows
@@ -18,11 +18,8 @@ func (f *Fleet) AgentCertificate(ctx context.Context, namespace, kyma, renew str
 	version := desired.SecretVersion{Namespace: key.Namespace, Name: key.Name}
 	secret := SecretMetadata()
 	err := f.known.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		return version, nil
-	}
 	if err != nil {
-		return version, fmt.Errorf("find the certificate of the agent, Secret %s: %w", key, err)
+		return version, client.IgnoreNotFound(fmt.Errorf("find the certificate of the agent, Secret %s: %w", key, err))
 	}
 	version.UID, version.ResourceVersion = secret.UID, secret.ResourceVersion
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[renew]); err == nil && !now.Before(at) {

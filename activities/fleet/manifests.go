@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,11 +100,8 @@ func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen []des
 func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta2.Manifest, error) {
 	m := &v1beta2.Manifest{}
 	err := f.live.Get(ctx, key, m)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // being gone is an ordinary case
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read Manifest %s: %w", key, err)
+		return nil, client.IgnoreNotFound(fmt.Errorf("read Manifest %s: %w", key, err))
 	}
 	return m, nil
 }

@@ -109,3 +109,11 @@ func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definitio
 	}
 	return schema.GroupKind{Group: group, Kind: kind}, d, group != "" && kind != "" && plural != ""
 }
+
+// IgnoreNoMatch returns nil for the error that a cluster does not serve a kind, and any other as it is.
+func IgnoreNoMatch(err error) error {
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
+}

@@ -48,3 +48,19 @@ func Set[K comparable, T any](all []T, key func(T) K) map[K]bool {
 	}
 	return made
 }
+
+// Find returns the first element that is chosen, and whether there is one.
+func Find[T any](all []T, chosen func(T) bool) (found T, is bool) {
+	for _, each := range all {
+		if chosen(each) {
+			return each, true
+		}
+	}
+	return found, false
+}
+
+// First returns the first element that is chosen, or the zero value.
+func First[T any](all []T, chosen func(T) bool) T {
+	found, _ := Find(all, chosen)
+	return found
+}

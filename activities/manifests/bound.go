@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,11 +82,8 @@ func recordedCluster(ctx context.Context, reader client.Reader, m *v1beta2.Manif
 	ref := KymaRefOf(m)
 	kyma := &v1beta2.Kyma{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, kyma)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
 	if err != nil {
-		return "", fmt.Errorf("read Kyma %s/%s, to which Manifest %s belongs: %w", ref.Namespace, ref.Name, m.Name, err)
+		return "", client.IgnoreNotFound(fmt.Errorf("read Kyma %s/%s, to which Manifest %s belongs: %w", ref.Namespace, ref.Name, m.Name, err))
 	}
 	if ref.UID != "" && kyma.UID != ref.UID || kyma.Status.Remote == nil {
 		return "", nil

@@ -44,11 +44,8 @@ var ErrChanged = errors.New("the Manifest changed")
 func (a *Steps) Read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, error) {
 	m := &v1beta2.Manifest{}
 	err := a.Options.ControlPlane.Get(ctx, ref.Key(), m)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // being gone is an ordinary case
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read Manifest %s: %w", ref, err)
+		return nil, client.IgnoreNotFound(fmt.Errorf("read Manifest %s: %w", ref, err))
 	}
 	if m.UID != ref.UID {
 		return nil, nil //nolint:nilnil // another one of the same name is as good as none

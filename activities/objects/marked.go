@@ -27,11 +27,8 @@ func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, giv
 		}
 		seen[gvk.GroupKind()] = true
 		resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, gvk)
-		if meta.IsNoMatchError(err) {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+			return kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 		}
 		gvk.Version = resource.Version
 		return MetadataOf(ctx, c, resource, owner.Selector(), func(live *metav1.PartialObjectMetadata) {

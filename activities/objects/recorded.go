@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,11 +21,8 @@ func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionK
 	mapper := kinds.Mapper{Cluster: c.Mapper}
 	for again := true; ; again = false {
 		resource, err := mapper.Served(ctx, gvk)
-		if meta.IsNoMatchError(err) {
-			return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
-		}
 		if err != nil {
-			return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+			return nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 		}
 		u, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		switch {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,11 +78,8 @@ func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.
 
 func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[string]LiveObject, error) {
 	resource, err := s.Mapper.Resource(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+		return nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 	}
 	page := s.page
 	if s.InFull(gvk.GroupKind()) {

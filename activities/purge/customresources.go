@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,11 +58,8 @@ func (p *purger) defaultCR(ctx context.Context, r *removal.Remover, done map[sch
 // kind forces the custom resources of one kind, or the chosen ones of them.
 func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.GroupKind, chosen func(*metav1.PartialObjectMetadata) bool) error {
 	resource, err := r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
-	if meta.IsNoMatchError(err) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("look up kind %s: %w", kind, err)
+		return kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", kind, err))
 	}
 	mine := func(cr *metav1.PartialObjectMetadata) bool {
 		mark := inventory.MarkOn(cr)

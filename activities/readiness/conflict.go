@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -73,12 +74,9 @@ func restOf(c v1beta2.Correction) time.Duration {
 // Waiting returns the conflict for which an object is not corrected yet: about its existence if it is gone, else about its
 // fields.
 func Waiting(corrections []v1beta2.Correction, id string, gone bool, now time.Time) (v1beta2.Correction, bool) {
-	for _, c := range corrections {
-		if c.ID == id && IsGone(c) == gone && IsConflict(c) && !Rested(c, now) {
-			return c, true
-		}
-	}
-	return v1beta2.Correction{}, false
+	return lists.Find(corrections, func(c v1beta2.Correction) bool {
+		return c.ID == id && IsGone(c) == gone && IsConflict(c) && !Rested(c, now)
+	})
 }
 
 // WithConflicts turns Ready into Warning if there is a conflict about one of the module's objects, or one of them cannot

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // lossAllowed tells whether the owner of a module allowed that users' custom resources are deleted with it: at its
@@ -27,10 +27,8 @@ func (a *Removals) lossAllowed(ctx context.Context, r *Remover, m *v1beta2.Manif
 	kyma := &v1beta2.Kyma{}
 	err := a.steps.Options.ControlPlane.Get(ctx, ref.Key(), kyma)
 	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read Kyma %s: %w", ref, err)
+		return false, client.IgnoreNotFound(fmt.Errorf("read Kyma %s: %w", ref, err))
 	case kyma.UID != ref.UID:
 		return false, nil
 	case namesModule(kyma, m):
@@ -40,11 +38,8 @@ func (a *Removals) lossAllowed(ctx context.Context, r *Remover, m *v1beta2.Manif
 	}
 	at := types.NamespacedName{Namespace: kyma.Status.Remote.Namespace, Name: kyma.Status.Remote.Name}
 	remote, err := r.Cluster.Metadata.Resource(v1beta2.GroupVersion.WithResource("kymas")).Namespace(at.Namespace).Get(ctx, at.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
 	if err != nil {
-		return false, clusters.Classify(fmt.Errorf("read the remote Kyma %s: %w", at, err))
+		return false, client.IgnoreNotFound(clusters.Classify(fmt.Errorf("read the remote Kyma %s: %w", at, err)))
 	}
 	return string(remote.UID) == kyma.Status.Remote.UID && namesModule(remote, m), nil
 }

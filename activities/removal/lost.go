@@ -3,8 +3,6 @@ package removal
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -59,11 +57,8 @@ func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2
 		return nil, err
 	}
 	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, wanted.GroupVersionKind())
-	if meta.IsNoMatchError(err) {
-		return nil, nil //nolint:nilnil // without its kind there is none
-	}
 	if err != nil {
-		return nil, clusters.Classify(err)
+		return nil, kinds.IgnoreNoMatch(clusters.Classify(err))
 	}
 	bundle.Place(wanted, resource, a.steps.RemoteNamespace(m))
 	return inventory.RecordOf(wanted, ""), nil

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -38,11 +38,8 @@ func (r *Remover) Remaining(ctx context.Context, entries []v1beta2.InventoryEntr
 func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) ([]string, error) {
 	listed := map[types.NamespacedName]bool{}
 	resources, err := r.resources(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+		return nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 	}
 	_, err = inOneOf(resources, func(resource clusters.Resource) error {
 		clear(listed)

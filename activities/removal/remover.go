@@ -17,6 +17,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -126,11 +127,8 @@ func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (
 // Live reads the metadata of an object, and returns how to address it; nil when it, or its kind, does not exist.
 func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
 	resources, err := r.resources(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return nil, clusters.Resource{}, nil
-	}
 	if err != nil {
-		return nil, clusters.Resource{}, err
+		return nil, clusters.Resource{}, kinds.IgnoreNoMatch(err)
 	}
 	var live *metav1.PartialObjectMetadata
 	resource, err := inOneOf(resources, func(resource clusters.Resource) (err error) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -118,11 +117,8 @@ func (u *usage) usesKind(ctx context.Context, r *Remover, kind schema.GroupKind)
 		return u.byKind[kind] != nil, nil
 	}
 	resource, err := r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
 	if err != nil {
-		return false, fmt.Errorf("look up kind %s: %w", kind, err)
+		return false, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", kind, err))
 	}
 	definition, err := v1beta2.InventoryID(kinds.DefinitionKind(), types.NamespacedName{Name: resource.Resource + "." + kind.Group})
 	return u.ByID[definition] != nil, err
@@ -131,11 +127,8 @@ func (u *usage) usesKind(ctx context.Context, r *Remover, kind schema.GroupKind)
 // DefinedKind is the kind that a definition, named <plural>.<group>, defines; empty when nobody serves it.
 func (r *Remover) DefinedKind(ctx context.Context, definition string) (schema.GroupKind, error) {
 	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, definition)
-	if meta.IsNoMatchError(err) {
-		return schema.GroupKind{}, nil
-	}
 	if err != nil {
-		return schema.GroupKind{}, fmt.Errorf("look up the kind of definition %s: %w", definition, err)
+		return schema.GroupKind{}, kinds.IgnoreNoMatch(fmt.Errorf("look up the kind of definition %s: %w", definition, err))
 	}
 	return gvk.GroupKind(), nil
 }

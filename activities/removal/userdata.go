@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,11 +40,8 @@ func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 // minutes later.
 func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
 	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, name)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return false, kinds.IgnoreNoMatch(err)
 	}
 	some, kept := false, false
 	err = objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {

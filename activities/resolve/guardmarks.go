@@ -28,11 +28,8 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 		now = &v1beta2.ModuleReleaseMeta{}
 	}
 	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(guarded.Cause), now)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", desired.KindOf(guarded.Cause), desired.NameOf(guarded.Cause), err)
+		return client.IgnoreNotFound(fmt.Errorf("read %s %s: %w", desired.KindOf(guarded.Cause), desired.NameOf(guarded.Cause), err))
 	}
 	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
 		return nil // it changed again, or somebody noted it already

@@ -75,11 +75,8 @@ func (a *Activities) release(ctx context.Context, manifest *v1beta2.Manifest) er
 	})
 	patch := client.MergeFromWithOptions(manifest, client.MergeFromWithOptimisticLock{})
 	err := a.controlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("release %s: %w", planning.Describe(manifest), err)
+		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", planning.Describe(manifest), err))
 	}
 	return deleteManifest(ctx, a.controlPlane, released)
 }

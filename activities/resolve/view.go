@@ -87,9 +87,7 @@ func (v *View) actedOn(updates bool) []*v1beta2.Manifest {
 		}
 		all = append(all, plan.Existing, plan.Orphan)
 	}
-	for _, obsolete := range v.Obsolete {
-		all = append(all, obsolete.Manifest)
-	}
+	all = append(all, lists.Map(v.Obsolete, func(obsolete Obsolete) *v1beta2.Manifest { return obsolete.Manifest })...)
 	return slices.DeleteFunc(slices.Concat(all, v.Unwanted, v.Unknown), func(m *v1beta2.Manifest) bool { return m == nil })
 }
 

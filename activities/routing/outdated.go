@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -64,11 +63,8 @@ func GatherAll(ctx context.Context, informers client.Reader, settings desired.Se
 	}
 	present := &networkingv1.VirtualService{}
 	err = informers.Get(ctx, client.ObjectKeyFromObject(w), present)
-	switch {
-	case apierrors.IsNotFound(err):
-		return s, nil
-	case err != nil:
-		return s, fmt.Errorf("read VirtualService %s/%s: %w", w.Namespace, w.Name, err)
+	if err != nil {
+		return s, client.IgnoreNotFound(fmt.Errorf("read VirtualService %s/%s: %w", w.Namespace, w.Name, err))
 	}
 	s.Present = present
 	return s, nil

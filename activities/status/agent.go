@@ -3,6 +3,7 @@ package status
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -37,10 +38,5 @@ func (o observation) agentWaitsFor() *statement {
 
 // agentPlan is that of the agent; nil where none is planned.
 func agentPlan(plans []planning.ModulePlan) *planning.ModulePlan {
-	for i := range plans {
-		if plans[i].IsAgent() {
-			return &plans[i]
-		}
-	}
-	return nil
+	return lists.First(lists.Pointers(plans), func(each *planning.ModulePlan) bool { return each.IsAgent() })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -62,17 +63,13 @@ func next(o observation) v1beta2.KymaStatus {
 // recorded are the names of the Manifests that there are, and of those that are to be made.
 func recorded(o observation) []string {
 	planned := o.view.Names(&v1beta2.Kyma{})
-	for i := range o.manifests {
-		planned = append(planned, o.manifests[i].Name)
-	}
+	planned = append(planned, lists.Map(lists.Pointers(o.manifests), func(each *v1beta2.Manifest) string { return each.Name })...)
 	return desired.Recorded(planned, nil)
 }
 
 func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.State {
 	var modules []shared.State
-	for _, module := range status.Modules {
-		modules = append(modules, module.State)
-	}
+	modules = append(modules, lists.Map(status.Modules, func(module v1beta2.ModuleStatus) shared.State { return module.State })...)
 	if !worst.IsZero() && worst.Kind != fault.Pending {
 		modules = append(modules, shared.StateError)
 	}
@@ -251,9 +248,7 @@ const maxListed = 384
 // remaining names the modules that are to go.
 func remaining(o observation) string {
 	var names []string
-	for i := range o.manifests {
-		names = append(names, awaited(o.kyma, &o.manifests[i]))
-	}
+	names = append(names, lists.Map(lists.Pointers(o.manifests), func(each *v1beta2.Manifest) string { return awaited(o.kyma, each) })...)
 	slices.Sort(names)
 	if len(names) == 0 {
 		return shared.OperationWaitingForRemoval

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A remote Kyma whose place or rules are to be others (desired.Sync.MoveTo) moves in steps, each of which can be
@@ -71,11 +71,8 @@ func (a *Activities) checkPlace(ctx context.Context, kyma *v1beta2.Kyma, to desi
 	}
 	found := &v1beta2.Kyma{}
 	err := r.Get(ctx, types.NamespacedName{Namespace: to.Namespace, Name: to.Name}, found)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("search for a Kyma in the place %s/%s: %w", to.Namespace, to.Name, err)
+		return client.IgnoreNotFound(fmt.Errorf("search for a Kyma in the place %s/%s: %w", to.Namespace, to.Name, err))
 	}
 	if string(found.UID) == kyma.Status.Remote.UID {
 		return nil

@@ -3,11 +3,10 @@ package sync
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A change of the catalog makes thousands of synchronizations of which each has to write two or three objects. They need
@@ -19,11 +18,8 @@ import (
 // was last accepted, and stays.
 func (r *session) recognize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) error {
 	found, err := r.readKyma(ctx, s)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return client.IgnoreNotFound(err)
 	}
 	if string(found.UID) == kyma.Status.Remote.UID && found.DeletionTimestamp.IsZero() {
 		r.recognized = found

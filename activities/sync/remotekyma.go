@@ -172,11 +172,8 @@ func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, 
 	}
 	other := &v1beta2.Kyma{}
 	err := a.controlPlane.Get(ctx, key, other)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
 	if err != nil {
-		return false, fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", desired.NameOf(found), err)
+		return false, client.IgnoreNotFound(fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", desired.NameOf(found), err))
 	}
 	recorded := other.Status.Remote
 	return recorded != nil && (recorded.UID == "" || recorded.UID == string(found.GetUID())) &&

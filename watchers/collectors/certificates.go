@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -126,11 +125,8 @@ func (c *Certificates) readAgents(ctx context.Context) (map[string]time.Time, er
 func (c *Certificates) readListener(ctx context.Context) (time.Time, error) {
 	secret := &corev1.Secret{}
 	err := c.Secrets.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.ListenerSecret}, secret)
-	if apierrors.IsNotFound(err) {
-		return time.Time{}, nil
-	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.ListenerSecret, err)
+		return time.Time{}, client.IgnoreNotFound(fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.ListenerSecret, err))
 	}
 	block, _ := pem.Decode(secret.Data[shared.CertificateKey])
 	if block == nil {

@@ -18,6 +18,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 var (
@@ -55,11 +57,7 @@ func definitionOf(crd *apiextensionsv1.CustomResourceDefinition) (Definition, er
 			}
 		}
 	}
-	for _, stored := range crd.Status.StoredVersions {
-		if stored != d.Kind.Version {
-			d.Older = append(d.Older, stored)
-		}
-	}
+	d.Older = append(d.Older, lists.Filter(crd.Status.StoredVersions, func(stored string) bool { return stored != d.Kind.Version })...)
 	slices.Sort(d.Older)
 	return d, nil
 }

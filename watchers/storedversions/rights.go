@@ -9,6 +9,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // NotAllowedError says which rights the account lacks. Nothing was rewritten.
@@ -55,9 +57,7 @@ func (m *Migrator) mayRewrite(ctx context.Context, d Definition, objects []objec
 
 func namespacesOf(objects []object) []string {
 	var all []string
-	for _, o := range objects {
-		all = append(all, o.key.Namespace)
-	}
+	all = append(all, lists.Map(objects, func(o object) string { return o.key.Namespace })...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

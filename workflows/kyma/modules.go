@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
@@ -185,9 +186,7 @@ func (r *run) stopModules(ctx workflow.Context) error {
 // carryModules returns the work that the next run continues.
 func (r *run) carryModules() []ModuleCarry {
 	var all []ModuleCarry
-	for _, m := range r.modules {
-		all = append(all, m.carried())
-	}
+	all = append(all, lists.Map(r.modules, func(m *moduleRun) ModuleCarry { return m.carried() })...)
 	return all
 }
 
@@ -201,12 +200,9 @@ func (r *run) tell(k *kick.Kick) {
 // probe returns the module that tries again whether the cluster can be reached, besides one; nil if there is none. That the cluster
 // cannot be reached is a fault of all modules in it: one probes it, and the others are parked.
 func (r *run) probe(besides *moduleRun) *moduleRun {
-	for _, m := range r.modules {
-		if m != besides && m.Fault.Kind == fault.Unreachable && !m.RetryAt.IsZero() {
-			return m
-		}
-	}
-	return nil
+	return lists.First(r.modules, func(m *moduleRun) bool {
+		return m != besides && m.Fault.Kind == fault.Unreachable && !m.RetryAt.IsZero()
+	})
 }
 
 // unpark has the parked modules try again if the cluster answers, or else leaves them to the sweep.

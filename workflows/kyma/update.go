@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 )
 
@@ -75,20 +76,13 @@ func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (Reconcile
 		return ReconcileResult{}, err
 	}
 	result := ReconcileResult{State: string(r.state.Last.State), Message: r.state.Last.Message, Completed: completed}
-	for _, m := range r.state.Last.Modules {
-		if slices.Contains(in.Modules, m.Name) {
-			result.Modules = append(result.Modules, m)
-		}
-	}
+	result.Modules = append(result.Modules, lists.Filter(r.state.Last.Modules, func(m status.Module) bool {
+		return slices.Contains(in.Modules, m.Name)
+	})...)
 	return result, nil
 }
 
 // moduleNamed returns the work on the module of a name; nil if there is none.
 func (r *run) moduleNamed(name string) *moduleRun {
-	for _, m := range r.modules {
-		if m.state.Module == name {
-			return m
-		}
-	}
-	return nil
+	return lists.First(r.modules, func(m *moduleRun) bool { return m.state.Module == name })
 }

@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 const (
@@ -213,9 +215,7 @@ func AuthorityOf(chain []byte, authorities []*x509.Certificate) *x509.Certificat
 // HasNames tells whether a certificate is for exactly these DNS names and IP addresses.
 func HasNames(certificate *x509.Certificate, names []string) bool {
 	has := slices.Clone(certificate.DNSNames)
-	for _, ip := range certificate.IPAddresses {
-		has = append(has, ip.String())
-	}
+	has = append(has, lists.Map(certificate.IPAddresses, func(ip net.IP) string { return ip.String() })...)
 	wanted := make([]string, 0, len(names))
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

@@ -215,12 +215,7 @@ func candidate(w World, r Rules) (Authority, bool) {
 		a, known := w.State.Of(w.Offered.Signer)
 		return a, known && a.Phase != Present
 	}
-	for _, a := range w.State {
-		if a.Phase == Next && a.Signs {
-			return a, true
-		}
-	}
-	return Authority{}, false
+	return lists.Find(w.State, func(a Authority) bool { return a.Phase == Next && a.Signs })
 }
 
 // mayPromoteAt is from when on a candidate may become the present one; zero is at once.

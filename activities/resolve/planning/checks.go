@@ -7,6 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -120,12 +121,7 @@ func (p *planner) namespaceFor(e *entry) string {
 // foreignFor is the Manifest of an earlier Kyma of this name that has the name of an entry's; nil where there is none.
 func (p *planner) foreignFor(e *entry) *v1beta2.Manifest {
 	name := p.manifestName(e)
-	for i := range p.Foreign {
-		if p.Foreign[i].Name == name {
-			return &p.Foreign[i]
-		}
-	}
-	return nil
+	return lists.First(lists.Pointers(p.Foreign), func(each *v1beta2.Manifest) bool { return each.Name == name })
 }
 
 // isThere tells whether what a Manifest installed is known to be in the very cluster that a module would go to now.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -33,11 +34,9 @@ func Plan(r Request) Plans {
 	if plan, is := planAgent(r, p.sync, agent); is {
 		plans.Mandatory = append(plans.Mandatory, plan)
 	}
-	for _, manifest := range agent {
-		if manifest.Name != shared.RemoteAgentName(r.Kyma.Name) && p.ours(manifest) && planned.IsUnknown(r.Kyma, manifest) {
-			plans.Unknown = append(plans.Unknown, manifest)
-		}
-	}
+	plans.Unknown = append(plans.Unknown, lists.Filter(agent, func(manifest *v1beta2.Manifest) bool {
+		return manifest.Name != shared.RemoteAgentName(r.Kyma.Name) && p.ours(manifest) && planned.IsUnknown(r.Kyma, manifest)
+	})...)
 	return plans
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,11 +26,8 @@ func ensureStartedWith(ctx context.Context, remote client.Client, namespace stri
 	key := types.NamespacedName{Namespace: namespace, Name: shared.AgentName}
 	found := &appsv1.Deployment{}
 	err := remote.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, fmt.Errorf("read Deployment %s: %w", key, err)
+		return 0, client.IgnoreNotFound(fmt.Errorf("read Deployment %s: %w", key, err))
 	}
 	sum := sha256.Sum256(certificate)
 	startedWith := hex.EncodeToString(sum[:16])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,11 +14,8 @@ import (
 func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	uid := object.UID
 	err := r.Delete(ctx, object, client.Preconditions{UID: &uid})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
-		return fmt.Errorf("delete %s %s: %w", object.Kind, desired.NameOf(object), err)
+		return client.IgnoreNotFound(fmt.Errorf("delete %s %s: %w", object.Kind, desired.NameOf(object), err))
 	}
 	r.Writes++
 	return nil

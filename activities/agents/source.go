@@ -13,13 +13,7 @@ import (
 )
 
 // Source says what the agents of an instance are to be now.
-type Source struct {
-	settings    desired.Settings
-	watchers    client.Reader
-	authorities func(ctx context.Context) ([]byte, error)
-	address     func(ctx context.Context) (string, error)
-	certificate func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
-}
+type Source struct{ Options }
 
 // Options are what a Source needs.
 type Options struct {
@@ -39,35 +33,34 @@ func NewSource(o Options) (*Source, error) {
 	if o.Watchers == nil || o.Authorities == nil || o.Address == nil || o.Certificate == nil {
 		return nil, errors.New("agents: Watchers, authorities, the listener's address and certificates are needed")
 	}
-	return &Source{
-		settings: o.Settings.WithDefaults(), watchers: o.Watchers, authorities: o.Authorities, address: o.Address, certificate: o.Certificate,
-	}, nil
+	o.Settings = o.Settings.WithDefaults()
+	return &Source{o}, nil
 }
 
 // Certificate is the version of the certificate of a Kyma's agent.
 func (s *Source) Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error) {
-	return s.certificate(ctx, kyma)
+	return s.Options.Certificate(ctx, kyma)
 }
 
 // Wish is what each agent is to be. What cannot be known now is an error, and no smaller wish: nothing is removed because it
 // was not found.
 func (s *Source) Wish(ctx context.Context) (Wish, error) {
 	var list v1beta2.WatcherList
-	if err := s.watchers.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.Watchers.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return Wish{}, fmt.Errorf("list Watchers: %w", err)
 	}
-	authorities, err := s.authorities(ctx)
+	authorities, err := s.Authorities(ctx)
 	if err != nil {
 		return Wish{}, err
 	}
-	address, err := s.address(ctx)
+	address, err := s.Address(ctx)
 	if err != nil {
 		return Wish{}, err
 	}
-	own := s.settings.Watching
+	own := s.Settings.Watching
 	return Wish{
 		Image: own.Image, MemoryLimit: own.MemoryLimit, CPULimit: own.CPULimit, FIPS: own.FIPS,
-		Listener: address, Authorities: string(authorities), Watches: WatchesOf(s.settings, list.Items),
+		Listener: address, Authorities: string(authorities), Watches: WatchesOf(s.Settings, list.Items),
 	}, nil
 }
 

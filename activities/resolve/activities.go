@@ -4,25 +4,13 @@ import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 )
 
 // Activities are the activities of this package.
 type Activities struct {
-	settings     desired.Settings
-	controlPlane client.Client
-	planner      *Planner
-	known        *fleet.Fleet
-	clusters     Clusters
-	budget       Budget
-	certificates Certificates
-	events       EventRecorder
-	refused      manifests.RefusalCounter
-	now          func() time.Time
+	Options
+	planner *Planner
 }
 
 // New returns the activities.
@@ -40,16 +28,6 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Activities{
-		settings:     options.Settings.WithDefaults(),
-		controlPlane: options.ControlPlane,
-		planner:      planner,
-		known:        options.Known,
-		clusters:     options.Clusters,
-		budget:       options.Budget,
-		certificates: options.Certificates,
-		events:       options.Events,
-		refused:      options.Refused,
-		now:          options.Now,
-	}, nil
+	options.Settings = options.Settings.WithDefaults()
+	return &Activities{options, planner}, nil
 }

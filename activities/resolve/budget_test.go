@@ -24,7 +24,7 @@ func bounded(t *testing.T) (*instance, *time.Time) {
 	var err error
 	f.budget, err = budget.New(budget.Options{ControlPlane: f.cluster, Cache: f.cluster, Limits: budget.Limits{Min: 2}, Events: f, Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	f.Activities.budget = f.budget
+	f.Activities.Budget = f.budget
 	return f, &now
 }
 
@@ -71,7 +71,7 @@ func TestListsThatAreEmptiedInBulkAreHeld(t *testing.T) {
 
 func TestKymasThatAreDeletedInBulkKeepTheirModulesUntilThereIsRoom(t *testing.T) {
 	f, now := bounded(t)
-	settings := &f.settings.Purge
+	settings := &f.Settings.Purge
 	settings.Enabled, settings.Grace = true, 0
 	for i := range f.refs {
 		f.edit(t, i, func(kyma *v1beta2.Kyma) { kyma.Finalizers = []string{shared.FinalizerKyma} })

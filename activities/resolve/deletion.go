@@ -18,21 +18,21 @@ import (
 // that are to be left unchanged otherwise, and those that another instance made, and says which are left and when their
 // removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
-	kyma, outcome, err := outcomeOf(kymas.Read(ctx, a.controlPlane, a.settings, in.Ref))
+	kyma, outcome, err := outcomeOf(kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref))
 	if err == nil && outcome == OutcomeGone {
-		left, err := a.known.LeftBy(ctx, in.Ref, in.Seen)
+		left, err := a.Known.LeftBy(ctx, in.Ref, in.Seen)
 		return DeleteResult{Outcome: outcome, Removing: left}, err
 	}
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}
-	all, err := a.known.AllManifests(ctx, kyma, in.Seen)
+	all, err := a.Known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return DeleteResult{}, err
 	}
 	own := all.Own
-	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
-	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
+	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.Settings.Purge.Orderly}
+	result.PurgeAt, _ = desired.PurgeTime(kyma, a.Settings.Purge)
 	if desired.IsOrphaning(kyma) {
 		// They are the Kyma's only until the garbage collector has processed them. Nothing of them is deleted or forced.
 		for i := range own {
@@ -51,13 +51,13 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	if !held.IsZero() {
 		return heldResult(result, own, held), nil
 	}
-	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
+	result.PurgeDue = !result.PurgeAt.IsZero() && !a.Now().Before(result.PurgeAt)
 	var failed []error
 	for i := range own {
 		manifest := &own[i]
 		var refused error
 		if manifest.DeletionTimestamp.IsZero() {
-			refused = deleteManifest(ctx, a.controlPlane, manifest)
+			refused = deleteManifest(ctx, a.ControlPlane, manifest)
 			failed = append(failed, refused)
 		}
 		// Deleted and gone at once is only what has no finalizer.
@@ -117,10 +117,10 @@ func notDeleted(failed []error) fault.Fault {
 // missingAccess is the fault that no access Secret is there, by a complete reading. Whatever else is wrong with the
 // access, or with reading it, is none.
 func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) fault.Fault {
-	if a.clusters == nil {
+	if a.Clusters == nil {
 		return fault.Fault{}
 	}
-	_, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+	_, err := a.Clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
 	if f := fault.Of(err); f.Reason == clusters.ReasonAccessSecretNotFound {
 		return f
 	}
@@ -141,8 +141,8 @@ func (a *Activities) withoutAgents(ctx context.Context, kyma *v1beta2.Kyma, all 
 	if len(own) == 0 || len(modules) > 0 {
 		return modules, nil
 	}
-	if a.certificates != nil {
-		if err := a.certificates.Remove(ctx, kyma); err != nil {
+	if a.Certificates != nil {
+		if err := a.Certificates.Remove(ctx, kyma); err != nil {
 			return nil, err
 		}
 	}

@@ -94,7 +94,7 @@ func TestEveryReconcileOfADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	kyma.DeletionTimestamp, kyma.Finalizers = &deleted, []string{shared.FinalizerKyma}
 	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: 10 * time.Minute}}
 	b := newBench(t, kyma, settings)
-	b.now = func() time.Time { return deleted.Add(time.Hour) }
+	b.Now = func() time.Time { return deleted.Add(time.Hour) }
 	reconcile := func() DeleteResult {
 		result, err := b.DeleteManifests(context.Background(), b.in)
 		require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 			}
 			b := newBench(t, kyma, desired.Settings{}, remote, here)
 			asked := &access{err: c.err}
-			b.clusters = asked
+			b.Clusters = asked
 
 			result, err := b.DeleteManifests(context.Background(), b.in)
 			require.NoError(t, err)

@@ -13,15 +13,15 @@ import (
 
 // record records a warning, with what can be done about it. It is for people and may get lost.
 func (a *Activities) record(object client.Object, reason, message, todo string) {
-	if a.events != nil {
-		hint.Record(a.events, object, corev1.EventTypeWarning, reason, message, todo)
+	if a.Events != nil {
+		hint.Record(a.Events, object, corev1.EventTypeWarning, reason, message, todo)
 	}
 }
 
 // recordUnplanned records that a Manifest was removed that somebody else made, before anybody else saw it.
 func (a *Activities) recordUnplanned(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) {
-	if a.refused != nil {
-		a.refused.ManifestRefused()
+	if a.Refused != nil {
+		a.Refused.ManifestRefused()
 	}
 	a.record(kyma, manifests.EventNotPlanned, manifests.UnplannedMessage(manifest), hint.For(manifests.EventNotPlanned))
 }
@@ -31,9 +31,9 @@ const EventSpecRestored = "SpecRestored"
 
 // recordRestored tells of a spec that somebody had edited, and that was restored.
 func (a *Activities) recordRestored(edited *v1beta2.Manifest) {
-	if a.events == nil || !desired.IsEdited(edited) {
+	if a.Events == nil || !desired.IsEdited(edited) {
 		return
 	}
-	hint.Record(a.events, installations.Resource(edited), corev1.EventTypeWarning, EventSpecRestored,
+	hint.Record(a.Events, installations.Resource(edited), corev1.EventTypeWarning, EventSpecRestored,
 		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta", "")
 }

@@ -172,7 +172,7 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
 		f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
-		f.planner.settings.RestrictedModules = []string{"keda"}
+		f.planner.Settings.RestrictedModules = []string{"keda"}
 		require.Zero(t, f.reconcileAll(t)[0].Refused)
 		require.NoError(t, f.cluster.Delete(context.Background(), meta))
 		results := f.reconcileAll(t)
@@ -192,7 +192,7 @@ func TestAnEmptySelectorSelectsNobody(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
-	f.planner.settings.RestrictedModules = []string{"keda"}
+	f.planner.Settings.RestrictedModules = []string{"keda"}
 	require.Zero(t, f.reconcileAll(t)[0].Refused)
 	f.change(t, meta, func() { meta.Spec.KymaSelector = &metav1.LabelSelector{} })
 	require.Zero(t, deleted(f.reconcileAll(t)))

@@ -27,11 +27,11 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 	if desired.KindOf(guarded.Cause) == shared.KindModuleReleaseMeta {
 		now = &v1beta2.ModuleReleaseMeta{}
 	}
-	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(guarded.Cause), now)
+	err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(guarded.Cause), now)
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("read %s %s: %w", desired.KindOf(guarded.Cause), desired.NameOf(guarded.Cause), err))
 	}
-	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
+	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.Settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
 		return nil // it changed again, or somebody noted it already
 	}
 	version := now.GetResourceVersion()
@@ -42,7 +42,7 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 	if err != nil {
 		return err
 	}
-	err = a.controlPlane.Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err = a.ControlPlane.Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // it changed meanwhile, which is a reason for another reconcile
 	}
@@ -50,11 +50,11 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 		return fmt.Errorf("note on %s %s that removals wait for approval: %w", desired.KindOf(now), desired.NameOf(now), err)
 	}
 	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until somebody approves change %s in RemovalBudget %s",
-		guarded.Kymas, guarded.Limit, version, budget.Key(a.settings)), hint.For(EventRemovalHeld))
-	if a.budget == nil {
+		guarded.Kymas, guarded.Limit, version, budget.Key(a.Settings)), hint.For(EventRemovalHeld))
+	if a.Budget == nil {
 		return nil
 	}
-	return a.budget.Ensure(ctx)
+	return a.Budget.Ensure(ctx)
 }
 
 // paced tells whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again:

@@ -31,7 +31,7 @@ func (a *Activities) noteHeldBack(ctx context.Context, plan *planning.ModulePlan
 	}
 	m := &v1beta2.Manifest{}
 	m.Namespace, m.Name = plan.Existing.Namespace, plan.Existing.Name
-	err = a.controlPlane.Patch(ctx, m, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err = a.ControlPlane.Patch(ctx, m, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("note why %s is held back: %w", planning.Describe(plan.Existing), err)
 	}

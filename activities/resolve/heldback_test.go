@@ -24,7 +24,7 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 	next := desiredtest.Template("warden", "1.1.0")
 	next.Spec.RequiresDowntime = true
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, r, mandatoryMeta("warden", "1.1.0"), desiredtest.Template("warden", "1.0.0"), next)
-	b.planner.windows = closedUntil(time.Now().Add(time.Hour))
+	b.planner.Windows = closedUntil(time.Now().Add(time.Hour))
 	b.reconcile(t)
 	require.Equal(t, "1.0.0", b.only(t).Spec.Version)
 	require.NotContains(t, b.only(t).Annotations, rollout.AnnotationHeldBack, "it is not released yet")

@@ -38,7 +38,7 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 		after := plan.Orphan.DeepCopy()
 		after.OwnerReferences = append(after.OwnerReferences, planning.OwnerReference(kyma))
 		patch := client.MergeFromWithOptions(plan.Orphan, client.MergeFromWithOptimisticLock{})
-		err := a.controlPlane.Patch(ctx, after, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		err := a.ControlPlane.Patch(ctx, after, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -46,8 +46,8 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", planning.Describe(plan.Orphan), err)
 		}
 		adopted = append(adopted, fleet.SeenOf(after))
-		if a.events != nil {
-			hint.Record(a.events, kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
+		if a.Events != nil {
+			hint.Record(a.Events, kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
 				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)), "")
 		}
 	}
@@ -74,9 +74,9 @@ func (a *Activities) release(ctx context.Context, manifest *v1beta2.Manifest) er
 		return slices.Contains(append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge), finalizer)
 	})
 	patch := client.MergeFromWithOptions(manifest, client.MergeFromWithOptimisticLock{})
-	err := a.controlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err := a.ControlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", planning.Describe(manifest), err))
 	}
-	return deleteManifest(ctx, a.controlPlane, released)
+	return deleteManifest(ctx, a.ControlPlane, released)
 }

@@ -42,7 +42,7 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	orphan.Status.InstalledRef, orphan.UID = "sha256:1", "orphan"
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), orphan)
 	events := &recorder{}
-	b.events = events
+	b.Events = events
 	result := b.reconcile(t)
 	require.Equal(t, []string{orphan.Name}, result.Created)
 	now := b.only(t)
@@ -86,7 +86,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 			c.change(kyma, orphan)
 			b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.1.0"), orphan)
 			events := &recorder{}
-			b.events = events
+			b.Events = events
 			result := b.reconcile(t)
 			now := b.only(t)
 			require.True(t, metav1.IsControlledBy(now, b.read(t)))

@@ -26,18 +26,9 @@ const parsedDescriptors = 2048
 
 // Planner gathers what a plan is made from, and makes it. It writes nothing.
 type Planner struct {
-	settings    desired.Settings
-	live        client.Reader
-	cache       client.Reader
-	known       *fleet.Fleet
-	descriptors DescriptorSource
-	objects     ObjectSource
-	windows     Windows
-	signatures  Signatures
-	pullSecret  desired.PullSecret
-	agents      Agents
-	guard       *removalGuard
-	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
+	Options
+	guard  *removalGuard
+	parsed *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
 
 type parsedDescriptor struct {
@@ -57,39 +48,27 @@ func NewPlanner(options Options) (*Planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve: cache of descriptors: %w", err)
 	}
-	return &Planner{
-		settings:    options.Settings.WithDefaults(),
-		live:        options.ControlPlane,
-		cache:       options.Catalog,
-		known:       options.Known,
-		descriptors: options.Descriptors,
-		objects:     options.Objects,
-		windows:     options.Windows,
-		signatures:  options.Signatures,
-		pullSecret:  options.PullSecret,
-		agents:      options.Agents,
-		guard:       newRemovalGuard(options),
-		parsed:      parsed,
-	}, nil
+	options.Settings = options.Settings.WithDefaults()
+	return &Planner{options, newRemovalGuard(options), parsed}, nil
 }
 
 // View plans for a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
 // Kyma of the same name. Where the catalog's cache is older than what was seen, it is read live.
 func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, foreign []v1beta2.Manifest, seen []desired.Seen) (View, error) {
-	index, err := desired.Fresh(ctx, desired.NewCached(p.cache), p.cache, p.live, seen)
+	index, err := desired.Fresh(ctx, desired.NewCached(p.Catalog), p.Catalog, p.ControlPlane, seen)
 	if err != nil {
 		return View{}, err
 	}
-	view := View{Sync: desired.SyncOf(kyma, p.settings)}
+	view := View{Sync: desired.SyncOf(kyma, p.Settings)}
 	view.Wanted = desired.WantedBy(kyma, view.Sync)
-	catalog, err := desired.Gather(ctx, index, p.settings, view.Wanted)
+	catalog, err := desired.Gather(ctx, index, p.Settings, view.Wanted)
 	if err != nil {
 		return View{}, err
 	}
-	if err := p.known.AwaitSecrets(ctx, seen); err != nil {
+	if err := p.Known.AwaitSecrets(ctx, seen); err != nil {
 		return View{}, err
 	}
-	secrets, err := desired.Secrets(ctx, p.known, p.pullSecret, p.settings, kyma)
+	secrets, err := desired.Secrets(ctx, p.Known, p.PullSecret, p.Settings, kyma)
 	if err != nil {
 		return View{}, err
 	}
@@ -101,13 +80,13 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, append(secrets, certificate...), trusted, version)
-	going, err := desired.GatherDelisted(ctx, index, p.settings, view.Wanted, manifests)
+	view.InputsDigest = desired.InputsDigest(kyma, p.Settings, catalog, append(secrets, certificate...), trusted, version)
+	going, err := desired.GatherDelisted(ctx, index, p.Settings, view.Wanted, manifests)
 	if err != nil {
 		return View{}, err
 	}
 	view.Plans = planning.Plan(planning.Request{
-		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog, Delisted: going,
+		Kyma: kyma, Settings: p.Settings, Wanted: view.Wanted, Catalog: catalog, Delisted: going,
 		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Now: p.guard.now(), Owners: p.owners(ctx),
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 			return p.describe(ctx, template, component, version)
@@ -116,13 +95,13 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Pinned: func(module v1beta2.Module) desired.Catalog {
 			wanted := view.Wanted
 			wanted.Modules = []v1beta2.Module{module}
-			found, err := desired.Gather(ctx, index, p.settings, wanted)
+			found, err := desired.Gather(ctx, index, p.Settings, wanted)
 			if err != nil {
 				return nil // what cannot be read now is decided by the next plan
 			}
 			return found
 		},
-		Signed: p.signatures != nil && p.signatures.Required(),
+		Signed: p.Signatures != nil && p.Signatures.Required(),
 	})
 	if view.Obsolete, err = p.obsolete(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
@@ -138,7 +117,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 func (p *Planner) obsolete(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Obsolete, error) {
 	var all []Obsolete
 	for _, manifest := range manifests {
-		cause, err := desired.NoLongerMandatory(ctx, index, p.settings, desired.EntryOf(manifest))
+		cause, err := desired.NoLongerMandatory(ctx, index, p.Settings, desired.EntryOf(manifest))
 		if err != nil {
 			return nil, err
 		}
@@ -151,10 +130,10 @@ func (p *Planner) obsolete(ctx context.Context, index desired.Index, manifests [
 
 // window says whether a Kyma's modules may be down now, asked at most once per reconcile.
 func (p *Planner) window(kyma *v1beta2.Kyma) func() planning.Wait {
-	if p.windows == nil {
+	if p.Windows == nil {
 		return nil
 	}
-	return sync.OnceValue(func() planning.Wait { return p.windows.Window(kyma.Labels) })
+	return sync.OnceValue(func() planning.Wait { return p.Windows.Window(kyma.Labels) })
 }
 
 // offered lists the modules that a Kyma may have, from the cache and at most once per reconcile. It is for hints: what cannot
@@ -163,10 +142,10 @@ func (p *Planner) offered(ctx context.Context, kyma *v1beta2.Kyma) func() []stri
 	return sync.OnceValue(func() []string {
 		var metas v1beta2.ModuleReleaseMetaList
 		var templates v1beta2.ModuleTemplateList
-		if p.cache.List(ctx, &metas, client.UnsafeDisableDeepCopy) != nil || p.cache.List(ctx, &templates, client.UnsafeDisableDeepCopy) != nil {
+		if p.Catalog.List(ctx, &metas, client.UnsafeDisableDeepCopy) != nil || p.Catalog.List(ctx, &templates, client.UnsafeDisableDeepCopy) != nil {
 			return nil
 		}
-		return p.settings.ModulesFor(kyma, templates.Items, metas.Items)
+		return p.Settings.ModulesFor(kyma, templates.Items, metas.Items)
 	})
 }
 
@@ -175,10 +154,10 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 	if !descriptor.IsEmpty(template.Spec.Descriptor) {
 		return p.accept(ctx, template, template.Spec.Descriptor.Raw)
 	}
-	if p.settings.DescriptorRepository == "" {
+	if p.Settings.DescriptorRepository == "" {
 		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from (--oci-registry-host, or --oci-registry-cred-secret)", versions.ErrDescriptor)
 	}
-	raw, err := p.descriptors.FetchDescriptor(ctx, p.settings.DescriptorRepository, component, version)
+	raw, err := p.Descriptors.FetchDescriptor(ctx, p.Settings.DescriptorRepository, component, version)
 	if err != nil {
 		return nil, fmt.Errorf("fetch the descriptor of %s:%s: %w", component, version, err)
 	}
@@ -187,11 +166,11 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 
 // defaultCRs fetches default custom resources that are layers; nil where there is nothing to fetch them with.
 func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byte, error) {
-	if p.objects == nil {
+	if p.Objects == nil {
 		return nil
 	}
 	return func(layer v1beta2.ImageSpec) ([]byte, error) {
-		return p.objects.FetchObject(ctx, artifacts.Layer{
+		return p.Objects.FetchObject(ctx, artifacts.Layer{
 			Repository: layer.Repo, Name: layer.Name, Digest: layer.Ref, Artifact: layer.MediaType == descriptor.ArtifactMediaType,
 		})
 	}
@@ -199,8 +178,8 @@ func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byt
 
 // accept verifies the signature of a descriptor before anything in it is trusted.
 func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, raw []byte) (*versions.Descriptor, error) {
-	if p.signatures != nil {
-		if err := p.signatures.Verify(ctx, raw, template.Labels); err != nil {
+	if p.Signatures != nil {
+		if err := p.Signatures.Verify(ctx, raw, template.Labels); err != nil {
 			return nil, err
 		}
 	}
@@ -208,10 +187,10 @@ func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, 
 }
 
 func (p *Planner) fingerprint(ctx context.Context) (string, error) {
-	if p.signatures == nil {
+	if p.Signatures == nil {
 		return "", nil
 	}
-	return p.signatures.Fingerprint(ctx)
+	return p.Signatures.Fingerprint(ctx)
 }
 
 // parse parses each descriptor once, whatever number of Kymas use it. The result is shared.
@@ -243,15 +222,15 @@ func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.
 // agent is what the agent of a Kyma is to be, with what stands for that among the Kyma's inputs, and the version of its
 // certificate. Why it is not known is for people, and keeps what is installed.
 func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, in desired.Sync) (planning.Agent, string, []desired.SecretVersion, error) {
-	if p.agents == nil || !in.Enabled {
+	if p.Agents == nil || !in.Enabled {
 		return planning.Agent{}, "", nil, nil
 	}
-	certificate, err := p.agents.Certificate(ctx, kyma)
+	certificate, err := p.Agents.Certificate(ctx, kyma)
 	if err != nil {
 		return planning.Agent{}, "", nil, err
 	}
 	secrets := []desired.SecretVersion{certificate}
-	wish, err := p.agents.Wish(ctx)
+	wish, err := p.Agents.Wish(ctx)
 	if err == nil {
 		return planning.Agent{Wish: &wish}, wish.Version(), secrets, nil
 	}

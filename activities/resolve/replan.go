@@ -21,7 +21,7 @@ const replans = 3
 // done about: what is planned holds for them as they are now.
 func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
 	seen := in.Seen
-	all, err := a.known.Manifests(ctx, kyma, seen)
+	all, err := a.Known.Manifests(ctx, kyma, seen)
 	if err != nil {
 		return View{}, err
 	}
@@ -42,7 +42,7 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 
 // Plan returns the names of the Manifests that a Kyma has and is to have, and how each is to be, as far as the informers say.
 func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
-	all, err := a.known.Manifests(ctx, kyma, nil)
+	all, err := a.Known.Manifests(ctx, kyma, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []
 // confirm reads Manifests live, each once, and reports whether one of them is not as it was known. The informer leaves out
 // by what upstream's Manifests are known: such a one is only seen by the live read of those that are unknown.
 func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn, unknown []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
-	if a.known.IsLive() {
+	if a.Known.IsLive() {
 		return false, nil
 	}
 	changed := false
@@ -62,7 +62,7 @@ func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn,
 			continue
 		}
 		confirmed[m.Name] = true
-		now, err := a.known.Manifest(ctx, client.ObjectKeyFromObject(m))
+		now, err := a.Known.Manifest(ctx, client.ObjectKeyFromObject(m))
 		if err != nil {
 			return false, err
 		}
@@ -87,7 +87,7 @@ func (a *Activities) recordPlan(ctx context.Context, kyma *v1beta2.Kyma, view Vi
 	before := kyma.DeepCopy()
 	kyma.Status.Manifests, kyma.Status.Planned = names, entries
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+	if err := a.ControlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return fmt.Errorf("record the Manifests of Kyma %s: %w", desired.NameOf(kyma), err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (b *bench) remember(t *testing.T) {
 		}
 	}
 	known := builder.Build()
-	b.known = fleet.Over(known, b.Cluster, func(context.Context, client.Object, string) string { return newest })
+	b.Known = fleet.Over(known, b.Cluster, func(context.Context, client.Object, string) string { return newest })
 	b.Cluster.Forget()
 }
 

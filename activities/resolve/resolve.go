@@ -30,7 +30,7 @@ import (
 // ResolveKyma reconciles the Manifests of a Kyma. Where nothing changed, nothing is written.
 func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
 	result, err := a.resolveKyma(ctx, in)
-	if apierrors.IsConflict(err) && !a.known.IsLive() {
+	if apierrors.IsConflict(err) && !a.Known.IsLive() {
 		// What the informer or the step before knew was old. This time, everything is read live.
 		in.live = true
 		return a.resolveKyma(ctx, in)
@@ -39,11 +39,11 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 }
 
 func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) {
-	kyma, outcome, err := outcomeOf(kymas.ReadNext(ctx, a.known, a.controlPlane, a.settings, in.Ref, in.Seen))
+	kyma, outcome, err := outcomeOf(kymas.ReadNext(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref, in.Seen))
 	if err != nil || outcome != OutcomeDone {
 		return Result{Outcome: outcome}, err
 	}
-	if err := kymas.AddFinalizer(ctx, a.controlPlane, a.settings, kyma); err != nil {
+	if err := kymas.AddFinalizer(ctx, a.ControlPlane, a.Settings, kyma); err != nil {
 		return Result{}, err
 	}
 	view, err := a.view(ctx, kyma, in)
@@ -64,7 +64,7 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel, absent: view.absent}
 	if !view.Wanted.Complete {
 		result.AwaitsSync = true
-		result.Kyma = kymas.Keep(a.known, kyma)
+		result.Kyma = kymas.Keep(a.Known, kyma)
 		return result, nil
 	}
 	if err := a.recordPlan(ctx, kyma, view); err != nil {
@@ -83,7 +83,7 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 		// Nothing is tried again, but what the reconcile waits for stays known.
 		return result, nil
 	}
-	result.InputsDigest, result.Kyma = view.InputsDigest, kymas.Keep(a.known, kyma)
+	result.InputsDigest, result.Kyma = view.InputsDigest, kymas.Keep(a.Known, kyma)
 	return result, nil
 }
 
@@ -161,10 +161,10 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *pla
 		}
 	}
 	if plan.Deferred != nil {
-		result.reconcileAt(plan.Deferred.Turn(kyma.UID, a.settings.RolloutSpread), "the end of a deferral")
+		result.reconcileAt(plan.Deferred.Turn(kyma.UID, a.Settings.RolloutSpread), "the end of a deferral")
 	}
 	if plan.Window != nil {
-		result.reconcileAt(plan.Window.Turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
+		result.reconcileAt(plan.Window.Turn(kyma.UID, a.Settings.RolloutSpread), "the maintenance window")
 	}
 	if plan.Guarded != nil {
 		failed = append(failed, a.markGuarded(ctx, plan.Guarded))
@@ -195,7 +195,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	// An apply would also take over a Manifest of that name that is not this Kyma's, and is in no list that
 	// was made by label: one with a name that collides after cutting.
 	if !slices.Contains(result.absent, plan.Manifest.Name) {
-		there, err := a.known.Manifest(ctx, client.ObjectKeyFromObject(plan.Manifest))
+		there, err := a.Known.Manifest(ctx, client.ObjectKeyFromObject(plan.Manifest))
 		switch {
 		case err != nil:
 			return err
@@ -250,7 +250,7 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 func (a *Activities) wrote(ctx context.Context, plan *planning.ModulePlan, now *v1beta2.Manifest, result *Result) error {
 	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
 	if !plan.Destination.Differs(now) {
-		a.known.Keep(now)
+		a.Known.Keep(now)
 	}
 	return a.recordTarget(ctx, plan.Destination, now)
 }
@@ -261,7 +261,7 @@ func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", planning.Describe(manifest), err)
 	}
-	err = a.controlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+	err = a.ControlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		return nil, fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", planning.Describe(manifest), err)
@@ -291,7 +291,7 @@ func (a *Activities) insist(ctx context.Context, now, wanted *v1beta2.Manifest) 
 			delete(now.Annotations, key)
 		}
 	}
-	if err := a.controlPlane.Patch(ctx, now, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+	if err := a.ControlPlane.Patch(ctx, now, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return fmt.Errorf("correct %s: %w", planning.Describe(wanted), err)
 	}
 	return nil
@@ -302,10 +302,10 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 	if template == nil || template.Labels[shared.LabelManagedBy] != "" {
 		return nil
 	}
-	patch := []byte(`{"metadata":{"labels":{"` + shared.LabelManagedBy + `":"` + a.settings.ManagedBy + `"}}}`)
+	patch := []byte(`{"metadata":{"labels":{"` + shared.LabelManagedBy + `":"` + a.Settings.ManagedBy + `"}}}`)
 	target := &v1beta2.ModuleTemplate{}
 	target.Name, target.Namespace = template.Name, template.Namespace
-	err := a.controlPlane.Patch(ctx, target, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err := a.ControlPlane.Patch(ctx, target, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("label ModuleTemplate %s: %w", desired.NameOf(template), err)
 	}
@@ -322,7 +322,7 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []
 		return nil
 	}
 	now := &v1beta2.Kyma{}
-	if err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now); err != nil {
+	if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now); err != nil {
 		return fmt.Errorf("read Kyma %s before removing modules: %w", desired.NameOf(kyma), err)
 	}
 	if now.UID != kyma.UID || now.Generation != kyma.Generation || !sameRemote(now, kyma) {
@@ -338,7 +338,7 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []
 		if !held.IsZero() && !approved[manifest.Name] && removesModule(manifest) {
 			continue
 		}
-		if err := deleteManifest(ctx, a.controlPlane, manifest); err != nil {
+		if err := deleteManifest(ctx, a.ControlPlane, manifest); err != nil {
 			failed = append(failed, err)
 			continue
 		}

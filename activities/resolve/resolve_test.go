@@ -231,7 +231,7 @@ func TestAManifestThatNoPlanHadIsCountedByWhoeverSeesItFirst(t *testing.T) {
 	refused.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), Reason: manifests.ReasonNotPlanned}}
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), meant, nobodys, refused)
 	var counted refusals
-	b.refused = &counted
+	b.Refused = &counted
 	b.reconcile(t)
 	require.EqualValues(t, 2, counted)
 	left := b.manifests(t)
@@ -306,7 +306,7 @@ func TestAComponentVersionThatTheRegistryDoesNotHaveIsRequestedAgain(t *testing.
 	require.WithinRange(t, result.NextReconcile, before.Add(elsewhereCheck), time.Now().Add(elsewhereCheck))
 	require.Equal(t, "the component version in the registry", result.NextReconcileFor)
 
-	b.planner.descriptors = registry{
+	b.planner.Descriptors = registry{
 		"registry.example.com/modules kyma-project.io/module/fetched:1.1.0": desiredtest.Descriptor("kyma-project.io/module/fetched", "1.1.0").Raw,
 	}
 	result = b.reconcile(t)
@@ -357,7 +357,7 @@ func TestAStaleCacheIsNotActedOn(t *testing.T) {
 	cached := desiredtest.ChannelTemplate("keda", "regular", "0.9.0")
 	cached.ResourceVersion = "1"
 	cache := desiredtest.NewCluster("cp", cached)
-	b.planner.cache = cache
+	b.planner.Catalog = cache
 	b.in.Seen = []desired.Seen{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
 	b.reconcile(t)
 	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)

@@ -27,7 +27,7 @@ func (a *Activities) recordTarget(ctx context.Context, t *planning.Destination, 
 	}
 	now := &v1beta2.Manifest{}
 	now.Name, now.Namespace = manifest.Name, manifest.Namespace
-	err = a.controlPlane.Status().Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err = a.ControlPlane.Status().Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("record the target of %s: %w", planning.Describe(manifest), err)
 	}

@@ -107,7 +107,7 @@ func TestAManifestThatTodaysGenerationWroteBecomesRemote(t *testing.T) {
 func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	events := &recorder{}
-	b.events = events
+	b.Events = events
 	b.reconcile(t)
 	was := b.only(t)
 	b.reconcile(t)

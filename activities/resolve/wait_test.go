@@ -74,7 +74,7 @@ func TestAReconcileAsksForTheKymasTurnInTheWindow(t *testing.T) {
 		require.NoError(t, b.Cluster.Get(t.Context(), client.ObjectKey{Namespace: desiredtest.Namespace, Name: "keda-regular"}, template))
 		template.Spec.Descriptor, template.Spec.RequiresDowntime = desiredtest.Descriptor(desiredtest.Component("keda"), "2.0.0"), true
 		require.NoError(t, b.Cluster.Update(t.Context(), template))
-		b.planner.windows = closedUntil(begin)
+		b.planner.Windows = closedUntil(begin)
 		result := b.reconcile(t)
 		require.WithinRange(t, result.NextReconcile, begin, begin.Add(5*time.Minute))
 		turns[result.NextReconcile] = true

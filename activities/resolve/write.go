@@ -44,10 +44,10 @@ func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Mani
 // held counts a Kyma in the removal budget if deleting these Manifests removes a module from its cluster. The fault says why
 // that must wait.
 func (a *Activities) held(ctx context.Context, kyma *v1beta2.Kyma, due []*v1beta2.Manifest) (fault.Fault, error) {
-	if a.budget == nil || !slices.ContainsFunc(due, removesModule) {
+	if a.Budget == nil || !slices.ContainsFunc(due, removesModule) {
 		return fault.Fault{}, nil
 	}
-	return a.budget.Take(ctx, kyma)
+	return a.Budget.Take(ctx, kyma)
 }
 
 // removesModule reports whether deleting a Manifest begins the removal of a module: an agent is none, what is unmanaged stays

@@ -161,10 +161,10 @@ func says(status v1beta2.KymaStatus, what string) bool {
 
 // record records Events. They are for people and may get lost.
 func (a *Activities) record(kyma *v1beta2.Kyma, events []event) {
-	if a.events == nil {
+	if a.Events == nil {
 		return
 	}
 	for _, e := range events {
-		hint.Record(a.events, kyma, e.eventType, e.reason, e.message, e.hint)
+		hint.Record(a.Events, kyma, e.eventType, e.reason, e.message, e.hint)
 	}
 }

@@ -44,7 +44,7 @@ func TestAModuleWhoseRemovalIsHeldSaysSo(t *testing.T) {
 
 func TestADeletionThatIsHeldSaysSoAndNoDeadline(t *testing.T) {
 	b := remoteBench(t)
-	b.settings.Purge.Enabled = true
+	b.Settings.Purge.Enabled = true
 	b.report(t)
 	require.NoError(t, b.control.Delete(context.Background(), b.kyma(t)))
 	b.in.InputsDigest, b.in.Faults = "", heldRemoval()

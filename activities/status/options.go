@@ -51,16 +51,7 @@ type Options struct {
 }
 
 // Activities are the activities of this package.
-type Activities struct {
-	settings     desired.Settings
-	controlPlane client.Client
-	known        *fleet.Fleet
-	planner      *resolve.Planner
-	clusters     Clusters
-	events       EventRecorder
-	purges       Purges
-	now          func() time.Time
-}
+type Activities struct{ Options }
 
 // New returns the activities.
 func New(options Options) (*Activities, error) {
@@ -73,14 +64,6 @@ func New(options Options) (*Activities, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Activities{
-		settings:     options.Settings.WithDefaults(),
-		controlPlane: options.ControlPlane,
-		known:        options.Known,
-		planner:      options.Planner,
-		clusters:     options.Clusters,
-		events:       options.Events,
-		purges:       options.Purges,
-		now:          options.Now,
-	}, nil
+	options.Settings = options.Settings.WithDefaults()
+	return &Activities{options}, nil
 }

@@ -21,7 +21,7 @@ import (
 func leavingBench(t *testing.T) *bench {
 	t.Helper()
 	b := remoteBench(t)
-	b.settings.Purge = desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour}
+	b.Settings.Purge = desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour}
 	b.report(t)
 	manifest := b.manifest(t, "keda")
 	manifest.Finalizers = []string{shared.FinalizerManifest}
@@ -81,7 +81,7 @@ func heldBench(t *testing.T, finalizers ...string) (*bench, *v1beta2.Kyma) {
 func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	ctx := context.Background()
 	b, _ := heldBench(t, shared.FinalizerPurge, "example.com/other")
-	b.purges = &purge.Recorder{ControlPlane: b.control, Now: func() time.Time { return b.now }}
+	b.Purges = &purge.Recorder{ControlPlane: b.control, Now: func() time.Time { return b.now }}
 	released, err := b.ReleaseKyma(ctx, ReleaseInput{Ref: b.in.Ref, Abandoned: "the catalog is left there"})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)

@@ -55,9 +55,9 @@ func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	if !desired.IsAccepted(kyma) || !s.Enabled {
 		return false, fault.Fault{}
 	}
-	there := a.controlPlane
+	there := a.ControlPlane
 	if s.Strategy != v1beta2.SyncStrategyLocalClient {
-		cluster, err := a.clusters.Reach(ctx, kyma.Namespace, kyma.Name)
+		cluster, err := a.Clusters.Reach(ctx, kyma.Namespace, kyma.Name)
 		if err != nil {
 			return false, fault.Of(err)
 		}

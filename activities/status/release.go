@@ -17,7 +17,7 @@ import (
 
 // ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
 func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -28,7 +28,7 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 		return summary(kyma), nil // it is not being deleted
 	case kymas.Deleting:
 	}
-	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
+	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -37,8 +37,8 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 		result.Deleting, result.Outcome = true, OutcomeBlocked
 		return result, nil
 	}
-	if in.Abandoned != "" && a.purges != nil {
-		if err := a.purges.Abandon(ctx, in.Ref, in.Abandoned); err != nil {
+	if in.Abandoned != "" && a.Purges != nil {
+		if err := a.Purges.Abandon(ctx, in.Ref, in.Abandoned); err != nil {
 			return ReportResult{}, err
 		}
 	}
@@ -50,7 +50,7 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 	// Earlier generations set a finalizer of its own for the purge.
 	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerPurge) || released {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		err := a.ControlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 		if err != nil && !apierrors.IsNotFound(err) {
 			return ReportResult{}, fmt.Errorf("release Kyma %s: %w", in.Ref, err)
 		}
@@ -69,7 +69,7 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	}
 	before := kyma.DeepCopy()
 	kyma.Status.State = shared.StateDeleting
-	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, fault.Message(shared.OtherFinalizersPresent(others)), seconds(a.now())).
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, fault.Message(shared.OtherFinalizersPresent(others)), seconds(a.Now())).
 		WithHint(hint.OtherFinalizers)
 	_, err := a.write(ctx, before, kyma, eventDetails{})
 	return err

@@ -33,7 +33,7 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 	if len(in.Faults) > 0 {
 		seen = nil // A step that failed may have written more than it could say.
 	}
-	kyma, standing, err := kymas.ReadNext(ctx, a.known, a.controlPlane, a.settings, in.Ref, seen)
+	kyma, standing, err := kymas.ReadNext(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref, seen)
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -44,17 +44,17 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 		return a.reportSkipped(ctx, kyma)
 	case kymas.Ours, kymas.Deleting:
 	}
-	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != "", watching: a.settings.Watching.Enabled()}
+	o := observation{kyma: kyma, in: in, now: a.Now(), pullSecret: a.Settings.ImagePullSecret != "", watching: a.Settings.Watching.Enabled()}
 	all, err := a.manifests(ctx, kyma, in)
 	if err != nil {
 		return ReportResult{}, err
 	}
 	own, foreign := all.Own, all.Foreign
 	o.manifests = own
-	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.settings.Purge)
+	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.Settings.Purge)
 	if standing == kymas.Deleting {
-		o.view = removalView(kyma, a.settings, own)
-	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, slices.Concat(in.Imported, in.Seen)); err != nil {
+		o.view = removalView(kyma, a.Settings, own)
+	} else if o.view, err = a.Planner.View(ctx, kyma, own, foreign, slices.Concat(in.Imported, in.Seen)); err != nil {
 		return ReportResult{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 	}
 	before := kyma.DeepCopy()
@@ -85,15 +85,15 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 // kick is on the way. A removal, and what was deleted just now, shows only in a live read.
 func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in ReportInput) (fleet.Manifests, error) {
 	if in.Deleted || !kyma.DeletionTimestamp.IsZero() {
-		return a.known.LiveManifests(ctx, kyma)
+		return a.Known.LiveManifests(ctx, kyma)
 	}
-	return a.known.Manifests(ctx, kyma, in.Seen)
+	return a.Known.Manifests(ctx, kyma, in.Seen)
 }
 
 // reportSkipped says that a Kyma is skipped, and nothing else: the states of its modules are not read.
 func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (ReportResult, error) {
 	before := kyma.DeepCopy()
-	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.Now()))
 	kyma.Status.InputsDigest, kyma.Status.RemovalHeldSince = skippedDigest, nil
 	if _, err := a.write(ctx, before, kyma, eventDetails{}); err != nil {
 		return ReportResult{}, err
@@ -133,8 +133,8 @@ func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manif
 	manifests := manifestsDiffer(view)
 	rollout := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
 	if rollout && (!manifests || !manifestGone) {
-		if delay := desired.RolloutDelay(kyma.UID, view.InputsDigest, a.settings.RolloutSpread); delay > 0 {
-			return true, a.now().Add(delay)
+		if delay := desired.RolloutDelay(kyma.UID, view.InputsDigest, a.Settings.RolloutSpread); delay > 0 {
+			return true, a.Now().Add(delay)
 		}
 	}
 	return manifests || view.InputsDigest != kyma.Status.InputsDigest, time.Time{}

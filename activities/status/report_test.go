@@ -434,7 +434,7 @@ func TestAnotherReconcileIsDueWhen(t *testing.T) {
 
 func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.settings.RolloutSpread = 2 * time.Hour
+	b.Settings.RolloutSpread = 2 * time.Hour
 	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""
@@ -448,9 +448,9 @@ func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 	require.True(t, result.ReconcileAt.After(b.now))
 	require.True(t, result.ReconcileAt.Before(b.now.Add(2*time.Hour)))
 
-	b.settings.RolloutSpread = 0
+	b.Settings.RolloutSpread = 0
 	require.Zero(t, b.report(t).ReconcileAt)
-	b.settings.RolloutSpread = 2 * time.Hour
+	b.Settings.RolloutSpread = 2 * time.Hour
 	b.edit(t, func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" })
 	result = b.report(t)
 	require.True(t, result.NeedsReconcile)
@@ -459,7 +459,7 @@ func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 
 func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.settings.RolloutSpread = 2 * time.Hour
+	b.Settings.RolloutSpread = 2 * time.Hour
 	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""
@@ -681,7 +681,7 @@ func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	b.report(t)
 	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
 
-	b.settings.ImagePullSecret = "pull"
+	b.Settings.ImagePullSecret = "pull"
 	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{Kind: fault.Rejected, Reason: "ImagePullSecretNotFound", Message: "there is no image pull Secret kcp-system/pull"})
 	b.report(t)
 	status := b.kyma(t).Status
@@ -695,7 +695,7 @@ func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	require.Equal(t, metav1.ConditionTrue, meta.FindStatusCondition(status.Conditions, condition).Status)
 	require.Equal(t, "skr image pull secret is synchronized", meta.FindStatusCondition(status.Conditions, condition).Message)
 
-	b.settings.ImagePullSecret = ""
+	b.Settings.ImagePullSecret = ""
 	b.report(t)
 	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
 }

@@ -13,7 +13,7 @@ func waitsForChange(o observation) bool {
 	if !o.kyma.DeletionTimestamp.IsZero() {
 		return false
 	}
-	if o.in.Faults.Any(isFinal) {
+	if o.in.Faults.Any(IsFinal) {
 		return true
 	}
 	for i := range o.view.Modules {
@@ -28,8 +28,8 @@ func waitsForChange(o observation) bool {
 	return false
 }
 
-// isFinal tells whether a fault is one that only a change can fix; the access Secret is one of the inputs.
-func isFinal(f fault.Fault) bool {
+// IsFinal tells whether a fault is one that only a change can fix; the access Secret is one of the inputs.
+func IsFinal(f fault.Fault) bool {
 	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
 }
 

@@ -21,7 +21,7 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t ev
 	}
 	wanted := kyma.Status
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	err := a.ControlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil {
 		return false, fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}

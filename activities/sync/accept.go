@@ -84,12 +84,12 @@ func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 // there is no plan now, or another one later, the resolution records it. So it does with a plan that changes Manifests that are
 // there: until they are written, which may be long if the rest of the synchronization fails, their modules are worked on as they are.
 func (a *Activities) planned(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) func(*v1beta2.KymaStatus) {
-	if a.plan == nil {
+	if a.Plan == nil {
 		return nil
 	}
 	asking := kyma.DeepCopy()
 	asking.Status.Remote = &accepted
-	names, entries, err := a.plan(ctx, asking)
+	names, entries, err := a.Plan(ctx, asking)
 	if err != nil {
 		return nil
 	}

@@ -25,9 +25,9 @@ func TestAPlanThatChangesWhatIsThereIsNotRecordedBeforeTheManifests(t *testing.T
 		"no module any more": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &Activities{plan: func(context.Context, *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
+			a := &Activities{Options: Options{Plan: func(context.Context, *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
 				return []string{"b"}, c.plan, nil
-			}}
+			}}}
 			status := v1beta2.KymaStatus{Manifests: []string{"a"}, Planned: []v1beta2.PlannedManifest{entry("a", "1")}}
 			before := status.Planned
 			a.planned(t.Context(), &v1beta2.Kyma{}, v1beta2.RemoteStatus{})(&status)

@@ -26,21 +26,21 @@ const (
 // ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its RemoteAgent. Where
 // remote clusters send no events, what an agent left is removed.
 func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
-	if !a.settings.Watching.Enabled() {
+	if !a.Settings.Watching.Enabled() {
 		return a.removeAgent(ctx, kyma, s, r)
 	}
 	request, err := a.certificateOf(kyma, s)
 	if err != nil {
 		return err
 	}
-	issued, err := a.certificates.Ensure(ctx, request)
+	issued, err := a.Certificates.Ensure(ctx, request)
 	if err != nil {
 		return err
 	}
 	wrote, err := agent.EnsureCertificate(ctx, r, agent.Secret{
 		Namespace: s.Namespace, Annotations: remoteMarks(kyma),
 		Certificate: issued.Certificate, PrivateKey: issued.PrivateKey, Authorities: issued.Authorities, Version: issued.Version,
-		Restart: a.settings.Watching.RestartOnRenewal,
+		Restart: a.Settings.Watching.RestartOnRenewal,
 	})
 	r.Writes += wrote
 	return err
@@ -49,11 +49,11 @@ func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 // probeAgent tells whether somebody has changed or removed the certificate of the agent in the remote cluster, and putting it
 // right is worth another synchronization. It reads metadata alone, and nothing where there is no certificate to bring.
 func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, awaited bool) (bool, error) {
-	watching := a.settings.Watching
+	watching := a.Settings.Watching
 	if !watching.Enabled() || kyma.Labels[shared.LabelRuntimeID] == "" {
 		return false, nil
 	}
-	issued, err := a.known.AgentCertificate(ctx, watching.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, a.undone.clock())
+	issued, err := a.Known.AgentCertificate(ctx, watching.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, a.undone.clock())
 	if err != nil || issued.UID == "" {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desir
 
 // agentReason is why ensureAgent fails where nothing else is known.
 func (a *Activities) agentReason() string {
-	if a.settings.Watching.Enabled() {
+	if a.Settings.Watching.Enabled() {
 		return ReasonAgent
 	}
 	return ReasonUpstreamsAgent
@@ -85,6 +85,6 @@ func (a *Activities) certificateOf(kyma *v1beta2.Kyma, s desired.Sync) (certific
 	}
 	return certificates.Request{
 		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id, Revoked: kyma.Annotations[shared.AnnotationRevokedCertificates],
-		DNSNames: agents.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.settings.Watching.DNSNames),
+		DNSNames: agents.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.Settings.Watching.DNSNames),
 	}, nil
 }

@@ -131,14 +131,14 @@ func TestWhereThereIsNoCertificateToBringNoneIsMissed(t *testing.T) {
 				Namespace: "istio-system", Name: certificates.AgentCertificate(kyma.Name),
 			}}))
 		},
-		"no events": func(_ *testing.T, b *bench, _ *v1beta2.Kyma) { b.settings.Watching = desired.Watching{} },
+		"no events": func(_ *testing.T, b *bench, _ *v1beta2.Kyma) { b.Settings.Watching = desired.Watching{} },
 	} {
 		t.Run(what, func(t *testing.T) {
 			b, _ := watched(t)
 			require.NoError(t, b.remote.Delete(t.Context(), b.agentSecret(t)))
 			kyma := b.kyma(t)
 			change(t, b, kyma)
-			changed, err := b.probeAgent(t.Context(), kyma, desired.SyncOf(kyma, b.settings), b.remote, false)
+			changed, err := b.probeAgent(t.Context(), kyma, desired.SyncOf(kyma, b.Settings), b.remote, false)
 			require.NoError(t, err)
 			require.False(t, changed)
 		})

@@ -42,7 +42,7 @@ func TestABlackHoledClusterFreesItsSlot(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
-			b.clusters = registryFor(t, test.at(t))
+			b.Clusters = registryFor(t, test.at(t))
 
 			_, err := b.SyncRemote(t.Context(), b.in)
 			var failed *temporal.ApplicationError

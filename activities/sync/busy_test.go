@@ -38,7 +38,7 @@ func answers(t *testing.T, status int, body string) clientcmdapi.Cluster {
 func TestANewKymaSaysAtOnceThatItsClusterAsksToComeAgain(t *testing.T) {
 	const busy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":30}}`
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
-	b.clusters = registryFor(t, answers(t, http.StatusTooManyRequests, busy))
+	b.Clusters = registryFor(t, answers(t, http.StatusTooManyRequests, busy))
 	failed := func() *temporal.ApplicationError {
 		_, err := b.SyncRemote(t.Context(), b.in)
 		var failed *temporal.ApplicationError
@@ -84,7 +84,7 @@ func TestAClusterThatAnswersSomethingElseThanItIsAskedForIsOneThatFails(t *testi
 		"a page for people": `<html>secret-words</html>`,
 	} {
 		b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
-		b.clusters = registryFor(t, answers(t, http.StatusOK, body))
+		b.Clusters = registryFor(t, answers(t, http.StatusOK, body))
 		_, err := b.SyncRemote(t.Context(), b.in)
 		require.Equal(t, fault.Fault{
 			Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableServerFailed,

@@ -16,9 +16,9 @@ import (
 // connect gives access to the Kyma's cluster and finds out which one it is. In the background, access that is known is not
 // read again, and the cluster may be recognized.
 func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, background bool) (*session, error) {
-	access := a.clusters.ForKyma
+	access := a.Clusters.ForKyma
 	if background {
-		access = a.clusters.Reach
+		access = a.Clusters.Reach
 	}
 	r, err := a.reach(ctx, kyma, s, access)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return nil, err
 	}
 	r.Own = r.UID == control
-	if r.Own && s.Strategy != v1beta2.SyncStrategyLocalClient && kyma.DeletionTimestamp.IsZero() && !a.settings.LocalClientAllowed() {
+	if r.Own && s.Strategy != v1beta2.SyncStrategyLocalClient && kyma.DeletionTimestamp.IsZero() && !a.Settings.LocalClientAllowed() {
 		return nil, clusters.IsControlPlane(desired.NameOf(kyma))
 	}
 	if !kyma.DeletionTimestamp.IsZero() && desired.Placed(kyma) {
@@ -61,12 +61,12 @@ type accessTo func(ctx context.Context, namespace, kymaName string) (*clusters.C
 
 // reach gives access without asking which cluster it is.
 func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, to accessTo) (*session, error) {
-	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.settings) {
+	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.Settings) {
 		return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,
 			"Kyma %s would be synchronized into the control plane itself by the strategy local-client, which is not allowed here", desired.NameOf(kyma))
 	}
 	if s.Strategy == v1beta2.SyncStrategyLocalClient {
-		return &session{Cluster: &remote.Cluster{Client: a.controlPlane}, identify: a.identity.get}, nil
+		return &session{Cluster: &remote.Cluster{Client: a.ControlPlane}, identify: a.identity.get}, nil
 	}
 	access, err := to(ctx, kyma.Namespace, kyma.Name)
 	if err != nil {

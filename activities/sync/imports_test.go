@@ -350,7 +350,7 @@ func TestNothingIsImportedWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) 
 	b := newBench(t, kyma, desired.Settings{}, internal)
 	b.remote = b.control
 	b.allow(t, allowedRegistry)
-	b.settings.AllowControlPlaneModules = true
+	b.Settings.AllowControlPlaneModules = true
 	b.sync(t)
 	b.sync(t)
 	require.Empty(t, b.copies(t), "else everybody could have what is internal")

@@ -43,7 +43,7 @@ func (a *Activities) beginMove(ctx context.Context, kyma *v1beta2.Kyma, s desire
 	if err := a.record(ctx, kyma, next); err != nil {
 		return s, err
 	}
-	return desired.SyncOf(kyma, a.settings), nil
+	return desired.SyncOf(kyma, a.Settings), nil
 }
 
 // move begins a move and makes the remote Kyma in its new place.

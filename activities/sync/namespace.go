@@ -43,7 +43,7 @@ func (a *Activities) ensureNamespace(ctx context.Context, r *session, name strin
 	if !namespace.DeletionTimestamp.IsZero() {
 		return fmt.Errorf("namespace %s is being deleted", name)
 	}
-	ours := namespace.Labels[shared.LabelManagedBy] == shared.ManagedByKyma || name == a.settings.SyncNamespace && !r.Own
+	ours := namespace.Labels[shared.LabelManagedBy] == shared.ManagedByKyma || name == a.Settings.SyncNamespace && !r.Own
 	if !ours || remote.HasLabels(namespace.Labels, namespaceLabels()) {
 		return nil
 	}

@@ -71,22 +71,12 @@ type Options struct {
 
 // Activities are the activities of this package.
 type Activities struct {
-	settings     desired.Settings
-	controlPlane client.Client
-	catalog      client.Reader
-	known        *fleet.Fleet
-	clusters     Clusters
-	plan         func(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error)
-	definitions  *definitions.Set
-	catalogs     *catalog.Catalogs
-	imports      *imports.Importer
-	identity     *identity
-	undone       *undone
-	events       hint.Recorder
-	pullSecret   PullSecret
-	certificates Certificates
-	purges       Purges
-	purgeRules   purge.Rules
+	Options
+	definitions *definitions.Set
+	catalogs    *catalog.Catalogs
+	imports     *imports.Importer
+	identity    *identity
+	undone      *undone
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -113,12 +103,12 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := options.Settings.WithDefaults()
-	remoteCatalog, err := catalog.New(settings, options.ControlPlane, options.Catalog, options.Clock)
+	options.Settings = options.Settings.WithDefaults()
+	remoteCatalog, err := catalog.New(options.Settings, options.ControlPlane, options.Catalog, options.Clock)
 	if err != nil {
 		return nil, err
 	}
-	importer, err := imports.New(settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
+	importer, err := imports.New(options.Settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
 	if err != nil {
 		return nil, err
 	}
@@ -127,22 +117,8 @@ func New(options Options) (*Activities, error) {
 		return nil, err
 	}
 	return &Activities{
-		settings:     settings,
-		controlPlane: options.ControlPlane,
-		catalog:      options.Catalog,
-		known:        options.Known,
-		clusters:     options.Clusters,
-		plan:         options.Plan,
-		definitions:  remoteDefinitions,
-		catalogs:     remoteCatalog,
-		imports:      importer,
-		identity:     newIdentity(options.ControlPlane),
-		undone:       undone,
-		events:       options.Events,
-		pullSecret:   options.PullSecret,
-		certificates: options.Certificates,
-		purges:       options.Purges,
-		purgeRules:   options.PurgeRules,
+		Options: options, definitions: remoteDefinitions, catalogs: remoteCatalog, imports: importer,
+		identity: newIdentity(options.ControlPlane), undone: undone,
 	}, nil
 }
 

@@ -32,11 +32,11 @@ const (
 // remote clusters send events, and one more for each such template outside of the remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
 // Kyma's turn comes: what is missing then was not undone. The Kyma may come from a cache; it is not changed.
 func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error) {
-	s := desired.SyncOf(kyma, a.settings)
+	s := desired.SyncOf(kyma, a.Settings)
 	if !s.Enabled {
 		return false, "", nil
 	}
-	r, err := a.reach(ctx, kyma, s, a.clusters.Reach)
+	r, err := a.reach(ctx, kyma, s, a.Clusters.Reach)
 	if err != nil {
 		return false, "", err
 	}
@@ -127,17 +127,17 @@ func differs(kyma, found *v1beta2.Kyma) string {
 // probePullSecret tells whether the copy of the image pull Secret is not as wanted, and this is worth another
 // synchronization. While the original cannot be read, nothing can be said.
 func (a *Activities) probePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, own, awaited bool) (bool, error) {
-	if a.settings.ImagePullSecret == "" || a.pullSecretIsThere(s, own) {
+	if a.Settings.ImagePullSecret == "" || a.pullSecretIsThere(s, own) {
 		return false, nil
 	}
-	wanted, err := a.pullSecret.Content(ctx)
+	wanted, err := a.PullSecret.Content(ctx)
 	if fault.Of(err).Reason == pullsecret.ReasonNotFound {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	key := types.NamespacedName{Namespace: s.Namespace, Name: a.settings.ImagePullSecret}
+	key := types.NamespacedName{Namespace: s.Namespace, Name: a.Settings.ImagePullSecret}
 	found := &corev1.Secret{}
 	err = r.Get(ctx, key, found)
 	switch {

@@ -27,7 +27,7 @@ func secretKind() remote.GroupVersionKind { return corev1.SchemeGroupVersion.Wit
 // names no longer. Which one is there is recorded before it is written. A Secret that cannot be found in the
 // control plane takes nothing away.
 func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
-	name, recorded := a.settings.ImagePullSecret, kyma.Status.Remote.ImagePullSecret
+	name, recorded := a.Settings.ImagePullSecret, kyma.Status.Remote.ImagePullSecret
 	if recorded != name {
 		if recorded != "" {
 			if err := r.deletePullSecrets(ctx, kyma, s.Namespace, name); err != nil {
@@ -43,7 +43,7 @@ func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s
 	if name == "" || a.pullSecretIsThere(s, r.Own) {
 		return nil
 	}
-	source, err := a.pullSecret.Read(ctx)
+	source, err := a.PullSecret.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s
 
 // pullSecretIsThere tells whether the remote namespace is the one of the Secret itself.
 func (a *Activities) pullSecretIsThere(s desired.Sync, own bool) bool {
-	return own && a.pullSecret.Key().Namespace == s.Namespace
+	return own && a.PullSecret.Key().Namespace == s.Namespace
 }
 
 // mayOverwrite tells whether a Secret may be made a copy: one that is marked, and in the namespace that is ours by
 // the flag also one that was there before marks.
 func (a *Activities) mayOverwrite(found *corev1.Secret, r *session) bool {
-	return desired.IsSyncedCopy(found) || !r.Own && found.Namespace == a.settings.SyncNamespace
+	return desired.IsSyncedCopy(found) || !r.Own && found.Namespace == a.Settings.SyncNamespace
 }
 
 // copyOfPullSecret has the type and the data of the Secret, and no other metadata than ours: annotations of the

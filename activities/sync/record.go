@@ -41,7 +41,7 @@ func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1bet
 		}
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+	if err := a.ControlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		*kyma = *before
 		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", desired.NameOf(kyma), err)
 	}

@@ -171,7 +171,7 @@ func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, 
 		return false, nil // not written by us
 	}
 	other := &v1beta2.Kyma{}
-	err := a.controlPlane.Get(ctx, key, other)
+	err := a.ControlPlane.Get(ctx, key, other)
 	if err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", desired.NameOf(found), err))
 	}

@@ -23,7 +23,7 @@ import (
 // docs/contract.md#removal: what upstream's agent has, catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
-	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
@@ -41,14 +41,14 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}
-	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
+	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return Result{}, err
 	}
 	if len(left.Own) > 0 {
 		return Result{}, manifestsRemaining(in.Ref, len(left.Own))
 	}
-	s := desired.SyncOf(kyma, a.settings)
+	s := desired.SyncOf(kyma, a.Settings)
 	r, err := a.connect(ctx, kyma, s, false)
 	if fault.Of(err).Reason == ReasonOntoItself {
 		return Result{Outcome: OutcomeClean}, nil
@@ -62,11 +62,11 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 // cleanUpUpstreams removes what upstream has in the remote cluster of a Kyma that was deleted before we synchronized it:
 // where that is was never recorded, but upstream has it where we would.
 func (a *Activities) cleanUpUpstreams(ctx context.Context, kyma *v1beta2.Kyma, in CleanupInput) (Result, error) {
-	s := desired.SyncOf(kyma, a.settings)
+	s := desired.SyncOf(kyma, a.Settings)
 	if !s.Enabled {
 		return Result{Outcome: OutcomeClean}, nil
 	}
-	left, err := a.known.AllManifests(ctx, kyma, in.Seen)
+	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
 	if err != nil {
 		return Result{}, err
 	}
@@ -145,5 +145,5 @@ func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 }
 
 func (a *Activities) forcing(kyma kick.Ref) *forcing {
-	return &forcing{kyma: kyma, purges: a.purges, rules: a.purgeRules}
+	return &forcing{kyma: kyma, purges: a.Purges, rules: a.PurgeRules}
 }

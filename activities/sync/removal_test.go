@@ -194,7 +194,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(
 	require.NoError(t, b.control.List(ctx, &kymas))
 	require.Len(t, kymas.Items, 1, "no second Kyma is made")
 
-	b.settings.Mode = desired.ModeSingleCluster
+	b.Settings.Mode = desired.ModeSingleCluster
 	b.sync(t)
 	require.NoError(t, b.control.List(ctx, &kymas))
 	require.Len(t, kymas.Items, 2)
@@ -202,7 +202,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(
 
 func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.T) {
 	b := deletedBench(t)
-	b.purgeRules = purge.Rules{Never: []string{"example.com/never"}}
+	b.PurgeRules = purge.Rules{Never: []string{"example.com/never"}}
 	copied := b.remoteKyma(t)
 	copied.Finalizers = []string{shared.FinalizerKyma, shared.FinalizerPurge, "example.com/hold", "example.com/never"}
 	require.NoError(t, b.remote.Update(context.Background(), copied))
@@ -215,7 +215,7 @@ func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.
 	_, err = b.CleanupRemote(context.Background(), force)
 	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/never]")
 
-	b.purgeRules = purge.Rules{}
+	b.PurgeRules = purge.Rules{}
 	result, err = b.CleanupRemote(context.Background(), force)
 	require.NoError(t, err)
 	require.True(t, result.Fault.IsZero())

@@ -53,15 +53,15 @@ func attemptOf(ctx context.Context) int32 {
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
-	kyma, standing, err := kymas.ReadFirst(ctx, a.known, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.ReadFirst(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := a.known.AwaitSecrets(ctx, in.Seen); err != nil {
+	if err := a.Known.AwaitSecrets(ctx, in.Seen); err != nil {
 		return Result{}, err
 	}
 	if standing == kymas.Gone {
-		left, err := a.known.LeftBy(ctx, in.Ref, in.Seen)
+		left, err := a.Known.LeftBy(ctx, in.Ref, in.Seen)
 		return Result{Outcome: OutcomeGone, Left: left}, err
 	}
 	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
@@ -75,11 +75,11 @@ func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing 
 	if standing == kymas.Deleting {
 		return Result{Outcome: OutcomeDeleting}, nil
 	}
-	s := desired.SyncOf(kyma, a.settings)
+	s := desired.SyncOf(kyma, a.Settings)
 	if standing != kymas.Ours || !s.Enabled {
 		return Result{Outcome: OutcomeOff}, nil
 	}
-	if err := kymas.AddFinalizer(ctx, a.controlPlane, a.settings, kyma); err != nil {
+	if err := kymas.AddFinalizer(ctx, a.ControlPlane, a.Settings, kyma); err != nil {
 		return Result{}, err
 	}
 	r, err := a.connect(ctx, kyma, s, background)
@@ -91,7 +91,7 @@ func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing 
 	if err != nil {
 		return Result{}, clusters.Classify(err)
 	}
-	result.Kyma = kymas.Keep(a.known, kyma)
+	result.Kyma = kymas.Keep(a.Known, kyma)
 	return result, nil
 }
 

@@ -430,7 +430,7 @@ func TestARemoteKymaIsCleanedUpWhateverItIsMarkedWith(t *testing.T) {
 		k.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	})
 	kyma := b.kyma(t)
-	r, err := b.connect(t.Context(), kyma, desired.SyncOf(kyma, b.settings), false)
+	r, err := b.connect(t.Context(), kyma, desired.SyncOf(kyma, b.Settings), false)
 	require.NoError(t, err)
 	place := types.NamespacedName{Namespace: "kyma-system", Name: "default"}
 	require.NoError(t, b.deleteRemoteKyma(t.Context(), kyma, place, kyma.Status.Remote.UID, r))

@@ -36,11 +36,11 @@ func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 			return err
 		}
 	}
-	namespace := cmp.Or(a.settings.Watching.IstioNamespace, shared.NamespaceIstio)
-	err := agent.RemoveCertificate(ctx, a.controlPlane, namespace, client.ObjectKeyFromObject(kyma))
+	namespace := cmp.Or(a.Settings.Watching.IstioNamespace, shared.NamespaceIstio)
+	err := agent.RemoveCertificate(ctx, a.ControlPlane, namespace, client.ObjectKeyFromObject(kyma))
 	if apierrors.IsForbidden(err) {
-		if a.events != nil {
-			hint.Record(a.events, kyma, corev1.EventTypeWarning, EventCertificateLeft,
+		if a.Events != nil {
+			hint.Record(a.Events, kyma, corev1.EventTypeWarning, EventCertificateLeft,
 				"the certificate of upstream's agent stays in the control plane: "+fault.Message(err.Error()), hint.For(EventCertificateLeft))
 		}
 		return nil

@@ -56,10 +56,10 @@ func (v View) Markdown() string {
 	}
 	b.WriteString(view.Now(v.Doing, waitingFor, v.Since))
 	if !v.LastFault.IsZero() {
-		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
+		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", view.OneLine(v.LastFault.Message), v.LastFault.Reason)
 	}
 	for _, late := range v.Late {
-		fmt.Fprintf(&b, "**Late**: %s\n\n", oneLine(late))
+		fmt.Fprintf(&b, "**Late**: %s\n\n", view.OneLine(late))
 	}
 	if len(v.Authorities) > 0 {
 		b.WriteString("| authority | phase | since | expires | agents |\n|---|---|---|---|---|\n")
@@ -74,16 +74,9 @@ func (v View) Markdown() string {
 		if i == 0 {
 			b.WriteString("\nDone last:\n")
 		}
-		fmt.Fprintf(&b, "- %s\n", oneLine(done))
+		fmt.Fprintf(&b, "- %s\n", view.OneLine(done))
 	}
 	return b.String()
 }
 
 func date(at time.Time) string { return at.UTC().Format(time.DateTime) }
-
-// maxLine keeps the details short.
-const maxLine = 200
-
-func oneLine(s string) string {
-	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
-}

@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/background"
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -74,14 +73,9 @@ func (r *run) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	in := background.ReportInput(r.Ref, r.state.Sync)
 	in.Faults = in.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
 	in.Seen, in.Deleted, in.ManifestGone = r.versions(), r.deleted, gone
-	in.InputsDigest, in.Parked = digest, digest == "" && waitsForInput(r.worst())
+	in.InputsDigest, in.Parked = digest, digest == "" && status.IsFinal(r.worst())
 	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
 	return r.writeReport(ctx, in)
-}
-
-// waitsForInput tells whether only a change of the inputs can help against a fault; the access Secret is one of them.
-func waitsForInput(f fault.Fault) bool {
-	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
 }
 
 // reportRemoval writes the status of a Kyma under deletion. With again its remote copy is written also where the

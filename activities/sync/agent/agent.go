@@ -20,46 +20,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// object is one that upstream brings.
-type object struct {
-	gvk        schema.GroupVersionKind
-	name       string
-	namespaced bool
-}
-
-func core(kind, name string) object {
-	return object{gvk: schema.GroupVersionKind{Version: "v1", Kind: kind}, name: name, namespaced: true}
-}
-
-func of(group, kind, name string) object {
-	return object{gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, name: name}
-}
-
-func namespaced(o object) object {
-	o.namespaced = true
-	return o
-}
-
 // objects are all that releases of upstream have brought into remote clusters. The webhook goes first, so that nothing is
 // asked of a Service that is gone.
-func objects() []object {
-	const networking = "networking.k8s.io"
-	all := []object{
-		of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", shared.AgentName),
-		namespaced(of("apps", "Deployment", shared.AgentName)),
-		core("Service", shared.AgentName),
-		core("Service", shared.AgentMetricsService),
-		core("Secret", shared.AgentSecret),
-		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyWebhook)),
-		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyEvents)),
-		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyMetrics)),
-		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyDNS)),
-		of("scheduling.k8s.io", "PriorityClass", shared.AgentPriorityClass),
-	}
-	for _, o := range agents.Leftovers() {
-		all = append(all, object{gvk: o.GVK, name: o.Name, namespaced: o.Namespaced})
-	}
-	return all
+func objects() []agents.Leftover {
+	core, networking := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "networking.k8s.io", Version: "v1"}
+	return append([]agents.Leftover{
+		{GVK: schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}.WithKind("ValidatingWebhookConfiguration"), Name: shared.AgentName},
+		{GVK: schema.GroupVersion{Group: "apps", Version: "v1"}.WithKind("Deployment"), Name: shared.AgentName, Namespaced: true},
+		{GVK: core.WithKind("Service"), Name: shared.AgentName, Namespaced: true},
+		{GVK: core.WithKind("Service"), Name: shared.AgentMetricsService, Namespaced: true},
+		{GVK: core.WithKind("Secret"), Name: shared.AgentSecret, Namespaced: true},
+		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyWebhook, Namespaced: true},
+		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyEvents, Namespaced: true},
+		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyMetrics, Namespaced: true},
+		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyDNS, Namespaced: true},
+		{GVK: schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}.WithKind("PriorityClass"), Name: shared.AgentPriorityClass},
+	}, agents.Leftovers()...)
 }
 
 // IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: without events nobody else
@@ -73,11 +49,11 @@ func IsLeft(kyma *v1beta2.Kyma) bool {
 func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (int, error) {
 	deleted := 0
 	for _, o := range objects() {
-		key := types.NamespacedName{Name: o.name}
-		if o.namespaced {
+		key := types.NamespacedName{Name: o.Name}
+		if o.Namespaced {
 			key.Namespace = namespace
 		}
-		found, err := remove(ctx, remote, o.gvk, key, func(live *metav1.PartialObjectMetadata) bool {
+		found, err := remove(ctx, remote, o.GVK, key, func(live *metav1.PartialObjectMetadata) bool {
 			return live.Labels[shared.LabelManagedBy] == shared.ManagedByKyma
 		})
 		if err != nil {

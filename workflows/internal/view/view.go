@@ -42,9 +42,9 @@ type Row struct {
 
 // work says in words what is being done for a module, or what it waits for; empty for a settled one.
 func (r Row) work() string {
-	text := oneLine(r.Doing)
+	text := OneLine(r.Doing)
 	if r.WaitingFor != "" {
-		text = "waits for " + oneLine(r.WaitingFor)
+		text = "waits for " + OneLine(r.WaitingFor)
 	}
 	if text == "" {
 		return ""
@@ -73,17 +73,17 @@ func (v View) Markdown() string {
 	if v.State != "" {
 		fmt.Fprintf(&b, "**%s**", v.State)
 		if v.Message != "" {
-			fmt.Fprintf(&b, " - %s", oneLine(v.Message))
+			fmt.Fprintf(&b, " - %s", OneLine(v.Message))
 		}
 		b.WriteString("\n\n")
 	}
 	if !v.LastFault.IsZero() {
-		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
+		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", OneLine(v.LastFault.Message), v.LastFault.Reason)
 	}
 	if len(v.Modules) > 0 {
 		b.WriteString("| module | version | state | message | work |\n|---|---|---|---|---|\n")
 		for _, m := range v.Modules {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message), m.work())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", m.Name, m.Version, m.State, OneLine(m.Message), m.work())
 		}
 	}
 	if v.Forced.Count > 0 {
@@ -97,9 +97,9 @@ func Now(doing, waitingFor string, since time.Time) string {
 	from := since.UTC().Format(time.RFC3339)
 	switch {
 	case waitingFor != "":
-		return fmt.Sprintf("Waits since %s for %s. Temporal shows a workflow that waits as Running.\n\n", from, oneLine(waitingFor))
+		return fmt.Sprintf("Waits since %s for %s. Temporal shows a workflow that waits as Running.\n\n", from, OneLine(waitingFor))
 	case doing != "":
-		return fmt.Sprintf("Since %s: %s\n\n", from, oneLine(doing))
+		return fmt.Sprintf("Since %s: %s\n\n", from, OneLine(doing))
 	}
 	return ""
 }
@@ -107,6 +107,7 @@ func Now(doing, waitingFor string, since time.Time) string {
 // maxLine keeps the details short: the status has the whole text.
 const maxLine = 200
 
-func oneLine(s string) string {
+// OneLine is a text for one line of the details.
+func OneLine(s string) string {
 	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
 }

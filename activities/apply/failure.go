@@ -37,9 +37,9 @@ func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 	switch {
 	case isMismatch(err):
 		f.Retryable = own && d.Converted
-	case unserved(err) && own:
+	case kinds.IsUnserved(err) && own:
 		f.Retryable = true
-	case unserved(err):
+	case kinds.IsUnserved(err):
 		f.Missing = p.Object.GVK.String()
 	case NamespaceMissing(err):
 		f.Message = fmt.Sprintf("namespace %s does not exist", p.Name.Namespace)
@@ -107,11 +107,6 @@ func isTerminating(err error) bool {
 
 // HintOf says what can be done about the refusal of an object if that is something of its own.
 func HintOf(err error) string { return hint.For(reasonOf(err)) }
-
-// unserved distinguishes a kind that the server does not know from an object that does not exist.
-func unserved(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
-}
 
 // NamespaceMissing tells whether an object could not be created because its namespace does not exist.
 func NamespaceMissing(err error) bool {

@@ -49,7 +49,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string, load func(context.Contex
 	if value, ok := c.Peek(key); ok {
 		return value, nil
 	}
-	return c.share(ctx, key, func(ctx context.Context) (V, int64, error) {
+	return c.Renew(ctx, key, func(ctx context.Context) (V, int64, error) {
 		if value, ok := c.Peek(key); ok {
 			return value, 0, errAlreadyThere
 		}
@@ -57,15 +57,11 @@ func (c *Cache[V]) Get(ctx context.Context, key string, load func(context.Contex
 	})
 }
 
-// Renew loads the value for a key whether it is there or not, and keeps it.
-func (c *Cache[V]) Renew(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
-	return c.share(ctx, key, load)
-}
-
-// errAlreadyThere tells share that the value came from the cache.
+// errAlreadyThere tells Renew that the value came from the cache.
 var errAlreadyThere = errors.New("already there")
 
-func (c *Cache[V]) share(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
+// Renew loads the value for a key whether it is there or not, and keeps it.
+func (c *Cache[V]) Renew(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
 	result := c.flight.DoChan(key, func() (any, error) {
 		value, bytes, err := guarded(context.WithoutCancel(ctx), load)
 		switch {

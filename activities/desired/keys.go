@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -106,23 +107,31 @@ func References(kyma *v1beta2.Kyma) []string {
 // EmbeddedComponent is the component name in a template's embedded descriptor, in either schema; empty
 // where there is none and the descriptor is to be fetched.
 func EmbeddedComponent(template *v1beta2.ModuleTemplate) string {
+	component, _ := embedded(template)
+	return component
+}
+
+// TemplateVersion is the version that a template says it is of, itself or in its descriptor, read without validation.
+func TemplateVersion(template *v1beta2.ModuleTemplate) string {
+	if template.Spec.Version != "" {
+		return template.Spec.Version
+	}
+	_, version := embedded(template)
+	return version
+}
+
+func embedded(template *v1beta2.ModuleTemplate) (component, version string) {
 	if template.Spec.Descriptor == nil || len(template.Spec.Descriptor.Raw) == 0 {
-		return ""
+		return "", ""
+	}
+	type named struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
 	}
 	var head struct {
-		Component struct {
-			Name string `json:"name"`
-		} `json:"component"`
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
+		Component named `json:"component"`
+		Metadata  named `json:"metadata"`
 	}
-	if err := json.Unmarshal(template.Spec.Descriptor.Raw, &head); err != nil {
-		// Reported where the descriptor is used: a name that cannot be read is no name to be found by.
-		return ""
-	}
-	if head.Component.Name != "" {
-		return head.Component.Name
-	}
-	return head.Metadata.Name
+	_ = json.Unmarshal(template.Spec.Descriptor.Raw, &head) // what is wrong is reported where the descriptor is used
+	return cmp.Or(head.Component.Name, head.Metadata.Name), cmp.Or(head.Component.Version, head.Metadata.Version)
 }

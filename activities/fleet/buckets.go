@@ -12,14 +12,7 @@ import (
 const Buckets = 256
 
 // Position is the place of an entity in hash order: that of the FNV-1a hash of its uid.
-func Position(uid types.UID) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	position := uint64(offset)
-	for i := range len(uid) {
-		position = (position ^ uint64(uid[i])) * prime
-	}
-	return position
-}
+func Position(uid types.UID) uint64 { return digestOf(string(uid)) }
 
 // BucketOf is the bucket of an entity, in 0..Buckets-1.
 func BucketOf(uid types.UID) int { return int(Position(uid) % Buckets) }

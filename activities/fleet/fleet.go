@@ -9,10 +9,8 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -119,8 +117,4 @@ func Newest(seen []desired.Seen, kind string) string {
 // SeenOf says that a Manifest was seen.
 func SeenOf(m *v1beta2.Manifest) desired.Seen {
 	return desired.Seen{Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
-}
-
-func keyOf(object metav1.Object) string {
-	return fmt.Sprintf("%s/%s", object.GetNamespace(), object.GetName())
 }

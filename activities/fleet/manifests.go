@@ -177,7 +177,7 @@ func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1bet
 	for _, selected := range selections {
 		var list v1beta2.ManifestList
 		if err := f.known.List(ctx, &list, client.InNamespace(kyma.Namespace), selected); err != nil {
-			return nil, fmt.Errorf("find the Manifests of Kyma %s: %w", keyOf(kyma), err)
+			return nil, fmt.Errorf("find the Manifests of Kyma %s: %w", desired.NameOf(kyma), err)
 		}
 		for i := range list.Items {
 			if m := &list.Items[i]; !found[m.Name] {

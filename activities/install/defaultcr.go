@@ -76,7 +76,9 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return readiness.Observed{}, retryCR(wanted, err)
 	}
 	bundle.Place(wanted, resource, a.steps.RemoteNamespace(m))
-	if err := a.recordIntendedCR(ctx, m, wanted); err != nil {
+	// Recorded before it is created: whatever happens then, it is known which object was meant.
+	_, err = a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = inventory.RecordOf(wanted, "") })
+	if err != nil {
 		return readiness.Observed{}, err
 	}
 	live, err := createOrAdopt(ctx, cluster, resource, wanted)
@@ -104,12 +106,6 @@ func pendingCR(observed readiness.Observed, recorded *v1beta2.DefaultCRRecord) r
 	observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonModuleCRPending
 	observed.Message = "waiting for " + objects.Describe(gvk.Kind, name) + " to become ready"
 	return observed
-}
-
-// recordIntendedCR records that the default custom resource is about to be created.
-func (a *Activities) recordIntendedCR(ctx context.Context, m *v1beta2.Manifest, wanted *unstructured.Unstructured) error {
-	_, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = inventory.RecordOf(wanted, "") })
-	return err
 }
 
 // createOrAdopt creates the object, unless there is one of this name: that one stays unchanged, and is only labelled,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,6 +109,12 @@ func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definitio
 		}
 	}
 	return schema.GroupKind{Group: group, Kind: kind}, d, group != "" && kind != "" && plural != ""
+}
+
+// IsUnserved tells whether a server does not know the path of a request, which it does not if it does not serve the kind.
+// An object that does not exist is named in a Status; an unknown path is answered with plain text.
+func IsUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
 // IgnoreNoMatch returns nil for the error that a cluster does not serve a kind, and any other as it is.

@@ -99,6 +99,16 @@ func (r *Recorder) Record(about runtime.Object, eventType, reason, message strin
 	}
 }
 
+// RecordOnce records an Event about these objects, unless the same was recorded of the Manifest lately.
+func (r *Recorder) RecordOnce(m *v1beta2.Manifest, eventType, reason, message string, about ...runtime.Object) {
+	if r.RecordedLately(string(m.UID) + message) {
+		return
+	}
+	for _, object := range about {
+		r.Record(object, eventType, reason, message)
+	}
+}
+
 // Replaced records which objects were deleted and created again.
 func (r *Recorder) Replaced(m *v1beta2.Manifest, names []string) {
 	if len(names) > 0 {
@@ -110,18 +120,14 @@ func (r *Recorder) Replaced(m *v1beta2.Manifest, names []string) {
 // not changed: what is not known to be ours is not removed.
 func (r *Recorder) UnknownObjects(m *v1beta2.Manifest, names []string) {
 	message := "in the cluster with this module's mark, but not made by it, and left alone: " + objects.FirstOf(names)
-	if !r.RecordedLately(string(m.UID) + message) {
-		r.Record(m, corev1.EventTypeWarning, EventUnknownObject, message)
-	}
+	r.RecordOnce(m, corev1.EventTypeWarning, EventUnknownObject, message, m)
 }
 
 // NotPruned records that objects that may no longer belong to a module remain, and because of which APIs.
 func (r *Recorder) NotPruned(m *v1beta2.Manifest, count int, silent []string) {
 	message := fmt.Sprintf("%d objects that the chart does not render now are kept: the cluster does not say what it serves of %s",
 		count, objects.FirstOf(silent))
-	if !r.RecordedLately(string(m.UID) + message) {
-		r.Record(m, corev1.EventTypeWarning, EventNotPruned, message)
-	}
+	r.RecordOnce(m, corev1.EventTypeWarning, EventNotPruned, message, m)
 }
 
 // KeptForOthers records which objects remain in the cluster for others when a module is removed, each with who or what
@@ -131,10 +137,7 @@ func (r *Recorder) KeptForOthers(m *v1beta2.Manifest, names []string) {
 		return
 	}
 	message := fmt.Sprintf("%d of the objects of module %s stay in the cluster: %s", len(names), m.ModuleName(), objects.FirstOf(names))
-	if r.RecordedLately(string(m.UID) + message) {
-		return
-	}
-	r.Record(KymaOf(m), corev1.EventTypeNormal, EventKeptForOthers, message)
+	r.RecordOnce(m, corev1.EventTypeNormal, EventKeptForOthers, message, KymaOf(m))
 }
 
 // KeptByPolicy records which objects remain in the cluster, and are no longer the module's, because of Helm's annotation.
@@ -144,9 +147,7 @@ func (r *Recorder) KeptByPolicy(m *v1beta2.Manifest, names []string) {
 	}
 	message := fmt.Sprintf("%d of the objects of module %s stay in the cluster and are no longer the module's, as helm.sh/resource-policy: keep asks: %s",
 		len(names), m.ModuleName(), objects.FirstOf(names))
-	if !r.RecordedLately(string(m.UID) + message) {
-		r.Record(KymaOf(m), corev1.EventTypeNormal, EventKeptByPolicy, message)
-	}
+	r.RecordOnce(m, corev1.EventTypeNormal, EventKeptByPolicy, message, KymaOf(m))
 }
 
 // ReleasedWithoutCluster records that a Manifest was released although its cluster was not checked, and why.

@@ -26,7 +26,7 @@ func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionK
 		}
 		u, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		switch {
-		case again && isUnserved(err):
+		case again && kinds.IsUnserved(err):
 			// What is known of the cluster is out of date.
 			c.Mapper.Forget(resource.GroupVersion().WithKind(gvk.Kind))
 		case apierrors.IsNotFound(err):
@@ -37,10 +37,4 @@ func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionK
 			return u, nil
 		}
 	}
-}
-
-// isUnserved reports whether a server does not know the path of a request. An object that does not exist is named in a
-// Status; an unknown path is answered with plain text.
-func isUnserved(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

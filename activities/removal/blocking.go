@@ -47,10 +47,10 @@ func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manif
 	if err != nil {
 		return seen, err
 	}
-	if seen.others, err = used.withoutUsed(ctx, r, seen.others); err != nil {
+	if seen.others, err = lost(seen.others, func(cr foundCR) (bool, error) { return used.usesKind(ctx, r, cr.kind) }); err != nil {
 		return seen, clusters.Classify(err)
 	}
-	if seen.others, err = withoutKept(ctx, r, seen.others); err != nil {
+	if seen.others, err = lost(seen.others, func(cr foundCR) (bool, error) { return r.definitionStays(ctx, cr.resource) }); err != nil {
 		return seen, clusters.Classify(err)
 	}
 	if seen.own != nil {
@@ -70,40 +70,20 @@ func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manif
 	return seen, nil
 }
 
-// withoutKept returns those of the custom resources whose definition goes with the module.
-func withoutKept(ctx context.Context, r *Remover, crs []foundCR) ([]foundCR, error) {
-	stays := map[schema.GroupKind]bool{}
-	var lost []foundCR
+// lost returns those of the custom resources whose kind does not stay, of which each kind is asked once.
+func lost(crs []foundCR, stays func(foundCR) (bool, error)) ([]foundCR, error) {
+	known := map[schema.GroupKind]bool{}
+	var going []foundCR
 	for _, cr := range crs {
-		if _, known := stays[cr.kind]; !known {
+		if _, asked := known[cr.kind]; !asked {
 			var err error
-			if stays[cr.kind], err = r.definitionStays(ctx, cr.resource); err != nil {
+			if known[cr.kind], err = stays(cr); err != nil {
 				return nil, err
 			}
 		}
-		if !stays[cr.kind] {
-			lost = append(lost, cr)
+		if !known[cr.kind] {
+			going = append(going, cr)
 		}
 	}
-	return lost, nil
-}
-
-// withoutUsed returns those of the custom resources whose kind nobody else uses.
-func (u *usage) withoutUsed(ctx context.Context, r *Remover, crs []foundCR) ([]foundCR, error) {
-	uses := map[schema.GroupKind]bool{}
-	var unused []foundCR
-	for _, cr := range crs {
-		used, known := uses[cr.kind]
-		if !known {
-			var err error
-			if used, err = u.usesKind(ctx, r, cr.kind); err != nil {
-				return nil, err
-			}
-			uses[cr.kind] = used
-		}
-		if !used {
-			unused = append(unused, cr)
-		}
-	}
-	return unused, nil
+	return going, nil
 }

@@ -12,17 +12,11 @@ import (
 // recordDataBlocks records which custom resources of users block the removal of a module, and what to do about it.
 func recordDataBlocks(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.Waiting().Hint)
-	if recorder.RecordedLately(string(m.UID) + message) {
-		return
-	}
-	recorder.Record(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
-	recorder.Record(manifests.KymaOf(m), corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
+	recorder.RecordOnce(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message, m, manifests.KymaOf(m))
 }
 
 // recordDataDeleted records which custom resources of users are deleted with a module.
 func recordDataDeleted(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.Waiting().Hint)
-	if !recorder.RecordedLately(string(m.UID) + message) {
-		recorder.Record(manifests.KymaOf(m), corev1.EventTypeNormal, manifests.EventUserDataDeleted, message)
-	}
+	recorder.RecordOnce(m, corev1.EventTypeNormal, manifests.EventUserDataDeleted, message, manifests.KymaOf(m))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,19 +29,11 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 	if r.Owner.Owns(live) {
 		managers = append(managers, shared.FieldManagerModuleResources)
 	}
-	empty, err := json.Marshal(map[string]any{
-		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: map[string]any{"name": live.Name, "uid": live.UID},
-	})
-	if err != nil {
-		return fmt.Errorf("encode namespace %s: %w", live.Name, err)
-	}
 	for _, manager := range managers {
 		if !slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager }) {
 			continue
 		}
-		_, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).
-			Patch(ctx, live.Name, apply.ApplyPatch, empty, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := r.reapply(ctx, gvk, live, resource, manager, nil); err != nil {
 			return fmt.Errorf("remove the module's labels from namespace %s: %w", live.Name, err)
 		}
 	}
@@ -68,20 +61,34 @@ func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKi
 		}
 		return rest
 	}
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: map[string]any{
-			"name": live.Name, "uid": live.UID,
-			kinds.PathLabels:      kept(kinds.PathLabels, live.Labels, markLabels()),
-			kinds.PathAnnotations: kept(kinds.PathAnnotations, live.Annotations, markAnnotations()),
-		},
+	err := r.reapply(ctx, gvk, live, resource, manager, map[string]any{
+		kinds.PathLabels:      kept(kinds.PathLabels, live.Labels, markLabels()),
+		kinds.PathAnnotations: kept(kinds.PathAnnotations, live.Annotations, markAnnotations()),
 	})
 	if err != nil {
-		return fmt.Errorf("encode namespace %s: %w", live.Name, err)
-	}
-	_, err = r.Cluster.Metadata.Resource(resource.GroupVersionResource).
-		Patch(ctx, live.Name, apply.ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("remove the marks from namespace %s: %w", live.Name, err)
 	}
 	return nil
+}
+
+// reapply applies nothing but this metadata of a namespace as a manager, which gives up all else that it owned. A namespace
+// that is gone, or is another by now, has nothing to give up.
+func (r *Remover) reapply(
+	ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource,
+	manager string, metadata map[string]any,
+) error {
+	identity := map[string]any{"name": live.Name, "uid": live.UID}
+	maps.Copy(identity, metadata)
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: identity,
+	})
+	if err != nil {
+		return fmt.Errorf("encode it: %w", err)
+	}
+	_, err = r.Cluster.Metadata.Resource(resource.GroupVersionResource).
+		Patch(ctx, live.Name, apply.ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }

@@ -30,9 +30,7 @@ func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manife
 	job, err := a.applier.Prepare(ctx, m)
 	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {
 		message := "version " + m.Spec.Version + " could not be applied while the module is removed: " + f.Message
-		if !a.steps.Recorder.RecordedLately(string(m.UID) + message) {
-			a.steps.Recorder.Record(m, corev1.EventTypeWarning, EventRemovalUpgradeFailed, message)
-		}
+		a.steps.Recorder.RecordOnce(m, corev1.EventTypeWarning, EventRemovalUpgradeFailed, message, m)
 		return nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,35 +57,13 @@ func movedInPlace(before, after *v1beta2.ModuleTemplate) field.ErrorList {
 	if before.Spec.Channel != "" && after.Spec.Channel != "" {
 		return nil
 	}
-	was, is := versionOf(before), versionOf(after)
+	was, is := desired.TemplateVersion(before), desired.TemplateVersion(after)
 	if was == "" || strings.TrimPrefix(was, "v") == strings.TrimPrefix(is, "v") {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "version"), fmt.Sprintf(
 		"must not change from %s to %q: a ModuleTemplate without spec.channel stays at its version; "+
 			"create another one for the other version", was, is))}
-}
-
-// versionOf is the version that a template says it is of, itself or in its descriptor.
-func versionOf(template *v1beta2.ModuleTemplate) string {
-	if template.Spec.Version != "" || descriptor.IsEmpty(template.Spec.Descriptor) {
-		return template.Spec.Version
-	}
-	var head struct {
-		Component struct {
-			Version string `json:"version"`
-		} `json:"component"`
-		Metadata struct {
-			Version string `json:"version"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(template.Spec.Descriptor.Raw, &head); err != nil {
-		return "" // ValidateTemplate says what is wrong
-	}
-	if head.Component.Version != "" {
-		return head.Component.Version
-	}
-	return head.Metadata.Version
 }
 
 // nameless refuses a default custom resource without a name. One that is stored already, or comes where there is no

@@ -158,7 +158,7 @@ func (c *Choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
 		c.Refusal = none
 	case 1:
 		c.Template = templates[0]
-		c.Version = templateVersion(c.Template)
+		c.Version = desired.TemplateVersion(c.Template)
 	default:
 		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s match it",
 			c.Module.Name, names(templates))
@@ -223,8 +223,8 @@ func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Setting
 	c := Choice{Module: v1beta2.Module{Name: module}, Possible: components(candidates)}
 	switch len(candidates.ReleaseMetas) {
 	case 0:
-		if highest := desired.Highest(candidates.Templates, templateVersion); len(highest) == 1 {
-			c.Template, c.Version = highest[0], templateVersion(highest[0])
+		if highest := desired.Highest(candidates.Templates, desired.TemplateVersion); len(highest) == 1 {
+			c.Template, c.Version = highest[0], desired.TemplateVersion(highest[0])
 		} else {
 			c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleTemplates %s are of its highest version",
 				module, names(highest))
@@ -279,19 +279,11 @@ func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.Mod
 func ofVersion(templates []*v1beta2.ModuleTemplate, version string) []*v1beta2.ModuleTemplate {
 	var matching []*v1beta2.ModuleTemplate
 	for _, template := range templates {
-		if v := templateVersion(template); v == version || v == "" {
+		if v := desired.TemplateVersion(template); v == version || v == "" {
 			matching = append(matching, template)
 		}
 	}
 	return matching
-}
-
-// templateVersion is the version that a template says it is of, itself or in its descriptor.
-func templateVersion(template *v1beta2.ModuleTemplate) string {
-	if template.Spec.Version != "" {
-		return template.Spec.Version
-	}
-	return embeddedVersion(template)
 }
 
 func mandatory(module string) *Refusal {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -37,15 +37,7 @@ func ListMetadata(ctx context.Context, reader client.Reader, gvk GroupVersionKin
 
 // KindMissing tells whether an error says that the cluster does not serve the kind at all, as against an
 // object of it that is not there.
-func KindMissing(err error) bool {
-	if meta.IsNoMatchError(err) {
-		return true
-	}
-	if !apierrors.IsNotFound(err) {
-		return false
-	}
-	return apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}
+func KindMissing(err error) bool { return meta.IsNoMatchError(err) || kinds.IsUnserved(err) }
 
 // MetadataOf returns an empty object to read the metadata of a kind into.
 func MetadataOf(gvk GroupVersionKind) *metav1.PartialObjectMetadata {

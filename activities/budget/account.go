@@ -88,11 +88,6 @@ func (a account) next(window time.Duration) time.Time {
 	if len(a.taken) == 0 {
 		return time.Time{}
 	}
-	first := a.taken[0].At.Time
-	for _, entry := range a.taken {
-		if entry.At.Time.Before(first) {
-			first = entry.At.Time
-		}
-	}
-	return first.Add(window)
+	first := slices.MinFunc(a.taken, func(x, y v1beta2.TakenRemoval) int { return x.At.Compare(y.At.Time) })
+	return first.At.Add(window)
 }

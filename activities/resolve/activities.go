@@ -1,10 +1,7 @@
 package resolve
 
 import (
-	"errors"
 	"time"
-
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 )
 
 // Activities are the activities of this package.
@@ -15,19 +12,13 @@ type Activities struct {
 
 // New returns the activities.
 func New(options Options) (*Activities, error) {
-	if options.ControlPlane == nil {
-		return nil, errors.New("resolve: no control plane client")
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	if options.Known == nil {
-		options.Known = fleet.Live(options.ControlPlane)
-	}
 	planner, err := NewPlanner(options)
 	if err != nil {
 		return nil, err
 	}
-	options.Settings = options.Settings.WithDefaults()
+	options = planner.Options
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	return &Activities{options, planner}, nil
 }

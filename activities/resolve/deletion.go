@@ -10,7 +10,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -44,7 +46,7 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	if own, err = a.withoutAgents(ctx, kyma, own); err != nil {
 		return DeleteResult{}, err
 	}
-	held, err := a.held(ctx, kyma, pointersTo(own))
+	held, err := a.held(ctx, kyma, lists.Pointers(own))
 	if err != nil {
 		return DeleteResult{}, err
 	}
@@ -94,14 +96,6 @@ func heldResult(result DeleteResult, own []v1beta2.Manifest, held fault.Fault) D
 	return result
 }
 
-func pointersTo(all []v1beta2.Manifest) []*v1beta2.Manifest {
-	pointers := make([]*v1beta2.Manifest, len(all))
-	for i := range all {
-		pointers[i] = &all[i]
-	}
-	return pointers
-}
-
 // ReasonManifestsNotDeleted: the control plane refuses to delete Manifests of a Kyma under deletion.
 const ReasonManifestsNotDeleted = "ManifestsNotDeleted"
 
@@ -130,14 +124,7 @@ func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) faul
 // withoutAgents are the Manifests of a Kyma under deletion that go now. The agent goes after all modules, and its certificate
 // before it (docs/contract.md#removal): while modules are removed, what happens in their cluster is still reported.
 func (a *Activities) withoutAgents(ctx context.Context, kyma *v1beta2.Kyma, all []v1beta2.Manifest) ([]v1beta2.Manifest, error) {
-	var modules, own []v1beta2.Manifest
-	for i := range all {
-		if desired.IsAgent(&all[i]) {
-			own = append(own, all[i])
-		} else {
-			modules = append(modules, all[i])
-		}
-	}
+	modules, own := planning.SplitAgents(all)
 	if len(own) == 0 || len(modules) > 0 {
 		return modules, nil
 	}
@@ -146,5 +133,5 @@ func (a *Activities) withoutAgents(ctx context.Context, kyma *v1beta2.Kyma, all 
 			return nil, err
 		}
 	}
-	return own, nil
+	return all, nil
 }

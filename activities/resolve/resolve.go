@@ -70,10 +70,7 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 	if err := a.recordPlan(ctx, kyma, view); err != nil {
 		return Result{}, err
 	}
-	if in.Background {
-		view.inBackground()
-	}
-	view.causedBy(in.Since, origin.TraceOf(ctx))
+	view.causedBy(in, origin.TraceOf(ctx))
 	err = a.write(ctx, kyma, view, &result)
 	view.noteUnsettled(&result, in.Modules)
 	if err != nil {

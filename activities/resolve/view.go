@@ -39,30 +39,20 @@ type Obsolete struct {
 	affectedKymas int
 }
 
-// inBackground marks what this reconcile writes as work that makes way for others.
-func (v View) inBackground() {
-	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.UpgradesInRemoval} {
-		for _, plan := range plans {
-			if plan.Manifest != nil {
-				plan.Manifest.Annotations[origin.AnnotationBackground] = shared.ValueTrue
-			}
+// causedBy notes on what is planned why it is: since when and by which trace, and whether nobody waits for it.
+func (v View) causedBy(in Input, trace string) {
+	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
+		if plan.Manifest == nil {
+			continue
 		}
-	}
-}
-
-// causedBy notes on what this reconcile writes when the change was seen that it is for, and in which trace; zero and empty
-// where that is not known.
-func (v View) causedBy(at time.Time, trace string) {
-	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.UpgradesInRemoval} {
-		for _, plan := range plans {
-			if plan.Manifest != nil {
-				if !at.IsZero() {
-					plan.Manifest.Annotations[origin.AnnotationSince] = at.UTC().Format(time.RFC3339Nano)
-				}
-				if trace != "" {
-					plan.Manifest.Annotations[origin.AnnotationTrace] = trace
-				}
-			}
+		if in.Background {
+			plan.Manifest.Annotations[origin.AnnotationBackground] = shared.ValueTrue
+		}
+		if !in.Since.IsZero() {
+			plan.Manifest.Annotations[origin.AnnotationSince] = in.Since.UTC().Format(time.RFC3339Nano)
+		}
+		if trace != "" {
+			plan.Manifest.Annotations[origin.AnnotationTrace] = trace
 		}
 	}
 }

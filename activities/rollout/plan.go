@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -66,14 +67,8 @@ func isSkipped(stages []string, name string) bool {
 
 // number is the first that is set, as a share of total where it is a percentage.
 func number(otherwise string, total int32, roundUp bool, of ...*intstr.IntOrString) int32 {
-	set := intstr.FromString(otherwise)
-	for _, one := range of {
-		if one != nil {
-			set = *one
-			break
-		}
-	}
-	value, err := intstr.GetScaledValueFromIntOrPercent(&set, int(total), roundUp)
+	set := cmp.Or(append(of, new(intstr.FromString(otherwise)))...)
+	value, err := intstr.GetScaledValueFromIntOrPercent(set, int(total), roundUp)
 	if err != nil {
 		return 0 // the schema refuses it
 	}
@@ -81,10 +76,5 @@ func number(otherwise string, total int32, roundUp bool, of ...*intstr.IntOrStri
 }
 
 func duration(otherwise time.Duration, of ...*metav1.Duration) time.Duration {
-	for _, one := range of {
-		if one != nil {
-			return one.Duration
-		}
-	}
-	return otherwise
+	return cmp.Or(append(of, &metav1.Duration{Duration: otherwise})...).Duration
 }

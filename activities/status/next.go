@@ -106,6 +106,13 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 		return
 	}
 	synced := o.in.Faults[fault.PartSync].IsZero() && desired.IsAccepted(o.kyma)
+	setWhere := func(wanted bool, condition shared.ConditionType, part fault.Part) {
+		if wanted {
+			set(condition, synced && o.in.Faults[part].IsZero())
+		} else {
+			meta.RemoveStatusCondition(&status.Conditions, string(condition))
+		}
+	}
 	switch {
 	case o.view.Sync.Enabled && o.watching:
 		set(shared.ConditionSKRWebhook, synced && o.agentWaitsFor() == nil)
@@ -114,21 +121,10 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 		// change the condition.
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRWebhook))
 	}
-	if o.view.Sync.Enabled {
-		set(shared.ConditionCRDsSync, synced && o.in.Faults[fault.PartDefinitions].IsZero())
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionCRDsSync))
-	}
-	if o.view.Sync.Enabled && o.view.Sync.Catalog {
-		set(shared.ConditionModuleCatalog, synced && o.in.Faults[fault.PartCatalog].IsZero())
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionModuleCatalog))
-	}
-	if o.view.Sync.Enabled && o.pullSecret {
-		set(shared.ConditionSKRImagePullSecretSync, synced && o.in.Faults[fault.PartPullSecret].IsZero())
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRImagePullSecretSync))
-	}
+	enabled := o.view.Sync.Enabled
+	setWhere(enabled, shared.ConditionCRDsSync, fault.PartDefinitions)
+	setWhere(enabled && o.view.Sync.Catalog, shared.ConditionModuleCatalog, fault.PartCatalog)
+	setWhere(enabled && o.pullSecret, shared.ConditionSKRImagePullSecretSync, fault.PartPullSecret)
 }
 
 // operation says what was last done or waited for, or the error (docs/contract.md#states).

@@ -69,8 +69,7 @@ func (o observation) heldSince() *metav1.Time {
 	if since := o.kyma.Status.RemovalHeldSince; since != nil {
 		return since
 	}
-	now := seconds(o.now)
-	return &now
+	return new(seconds(o.now))
 }
 
 // waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such

@@ -24,18 +24,14 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 	case remote == nil:
 	case withoutAccess(o.in.Faults[fault.PartSync]):
 		if remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
-			since := seconds(o.now)
-			remote.Since = &since
+			remote.Since = new(seconds(o.now))
 		}
-		reachable := false
-		remote.Reachable, remote.Reason = &reachable, o.in.Faults[fault.PartSync].Reason
+		remote.Reachable, remote.Reason = new(false), o.in.Faults[fault.PartSync].Reason
 	case o.in.Faults[fault.PartSync].IsZero() && (o.in.Synced || o.answered):
 		if remote.Reachable != nil && !*remote.Reachable {
-			since := seconds(o.now)
-			remote.ReachableSince = &since
+			remote.ReachableSince = new(seconds(o.now))
 		}
-		reachable := true
-		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
+		remote.Reachable, remote.Reason, remote.Since = new(true), "", nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -106,11 +107,7 @@ const skippedDigest = "skipped"
 
 // removalView is the view of a Kyma under deletion: nothing is wanted any more.
 func removalView(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
-	view := resolve.View{Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true}}
-	for i := range manifests {
-		view.Unwanted = append(view.Unwanted, &manifests[i])
-	}
-	return view
+	return resolve.View{Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true}, Plans: planning.Plans{Unwanted: lists.Pointers(manifests)}}
 }
 
 // orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.

@@ -159,7 +159,7 @@ func (w *walk) cursor() cursor {
 // the walk ends without the rest, with which the next one begins.
 func (w *walk) checkAll(ctx context.Context, places []place, open Open) error {
 	began, answered := w.options.Now(), make(chan struct{})
-	until := latest(w.at.Started.Add(w.share()), began.Add(probeDeadline))
+	until := slices.MaxFunc([]time.Time{w.at.Started.Add(w.share()), began.Add(probeDeadline)}, time.Time.Compare)
 	w.mu.Lock()
 	w.answering = w.newQueue(kymaDeadline, false, slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !w.at.isAhead(p.position) }))
 	w.answering.more = func() bool { return true }
@@ -188,13 +188,6 @@ func (w *walk) checkAll(ctx context.Context, places []place, open Open) error {
 
 func (w *walk) newQueue(deadline time.Duration, unreachable bool, places []place) *queue {
 	return &queue{walk: w, deadline: deadline, unreachable: unreachable, places: places, steps: make([]step, len(places))}
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // share is this shard's share of the interval: a worker walks ShardsAtOnce shards at once.

@@ -23,8 +23,8 @@ type Agent struct {
 // IsAgent tells whether a plan is that of the agent.
 func (p *ModulePlan) IsAgent() bool { return p.Component == shared.AgentComponent }
 
-// splitAgents takes the Manifests of agents out of those of modules.
-func splitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of []*v1beta2.Manifest) {
+// SplitAgents takes the Manifests of agents out of those of modules.
+func SplitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of []*v1beta2.Manifest) {
 	for i := range manifests {
 		if desired.IsAgent(&manifests[i]) {
 			of = append(of, &manifests[i])

@@ -53,19 +53,11 @@ func (p *planner) checkInstalled(e *entry, remote bool) *versions.Refusal {
 	allowed := e.TakesBack || p.Kyma.Annotations[desired.AnnotationAllowDowngrade] == shared.ValueTrue
 	if !allowed && versions.IsDowngrade(installed, e.Version) {
 		return versions.Warn(versions.ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
-			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.Channel, e.Version), installed)).
+			cmp.Or(e.manifest.Labels[shared.LabelChannel], installed), cmp.Or(e.Channel, e.Version), installed)).
 			WithHint("version %s is lower than the installed %s: publish a newer version, remove and add the module, or allow it by the annotation %s=true on the Kyma",
 				e.Version, installed, desired.AnnotationAllowDowngrade)
 	}
 	return nil
-}
-
-// orVersion names the channel that decided, or the version where it was pinned.
-func orVersion(channel, version string) string {
-	if channel == "" {
-		return version
-	}
-	return channel
 }
 
 // describe reads the descriptor and checks it against the template.

@@ -63,10 +63,7 @@ func (p *planner) decideOne(e *entry) {
 	}
 	var manifest *v1beta2.Manifest
 	if e.Refusal == nil {
-		manifest, e.Refusal = manifestInputs{
-			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.Choice, descriptor: e.descriptor,
-			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
-		}.manifest()
+		manifest, e.Refusal = p.manifestFor(e, remote)
 	}
 	switch {
 	case e.Refusal != nil:

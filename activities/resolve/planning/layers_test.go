@@ -59,13 +59,13 @@ func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	require.Equal(t, "mirror.example.com/kyma", manifestOf(t, desiredtest.Kyma("keda"), settings, template).Spec.Install.Source.Repo)
 
-	b := manifestInputs{settings: settings, choice: versions.Choice{Template: template}}
+	b := manifestInputs{planner: &planner{Request: Request{Settings: settings}}, entry: &entry{Choice: versions.Choice{Template: template}}}
 	require.Equal(t, "mirror.example.com/kyma", b.repository())
-	b.choice.Template = imported("keda", "1.0.0", "mine")
+	b.Template = imported("keda", "1.0.0", "mine")
 	require.Empty(t, b.repository(), "who provides a template reaches what its descriptor names, and not our registry")
-	b.choice.Template.Spec.Descriptor.Raw = []byte(strings.Replace(string(b.choice.Template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
+	b.Template.Spec.Descriptor.Raw = []byte(strings.Replace(string(b.Template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
 	require.Empty(t, b.repository(), "also where the component's name is hidden from other readers")
-	b.choice.Template.Spec.Descriptor = nil
+	b.Template.Spec.Descriptor = nil
 	require.Equal(t, "mirror.example.com/kyma", b.repository(), "where it was fetched from")
 }
 

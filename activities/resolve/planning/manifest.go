@@ -23,17 +23,16 @@ import (
 
 // manifestInputs are all that a Manifest is made of.
 type manifestInputs struct {
-	kyma       *v1beta2.Kyma
-	settings   desired.Settings
-	sync       desired.Sync
-	choice     versions.Choice
-	descriptor *versions.Descriptor
-	name       string
-	namespace  string // of what names none
-	remote     bool
-	mandatory  bool
-	// fetch is Request.DefaultCR.
-	fetch func(v1beta2.ImageSpec) ([]byte, error)
+	*planner
+	*entry
+	name      string
+	namespace string // of what names none
+	remote    bool
+}
+
+// manifestFor is the Manifest of an entry in the version that was chosen.
+func (p *planner) manifestFor(e *entry, remote bool) (*v1beta2.Manifest, *versions.Refusal) {
+	return manifestInputs{p, e, p.nameFor(e), p.namespaceFor(e), remote}.manifest()
 }
 
 // manifest builds the Manifest of a module (docs/contract.md#resources).
@@ -50,18 +49,18 @@ func (in manifestInputs) manifest() (*v1beta2.Manifest, *versions.Refusal) {
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            in.name,
-			Namespace:       in.kyma.Namespace,
+			Namespace:       in.Kyma.Namespace,
 			Labels:          in.labels(),
-			OwnerReferences: []metav1.OwnerReference{OwnerReference(in.kyma)},
+			OwnerReferences: []metav1.OwnerReference{OwnerReference(in.Kyma)},
 		},
 		Spec: v1beta2.ManifestSpec{
-			CustomResourcePolicy: in.choice.Module.EffectivePolicy(),
+			CustomResourcePolicy: in.Module.EffectivePolicy(),
 			Remote:               in.remote,
-			Version:              in.choice.Version,
+			Version:              in.Version,
 			Config:               parts.config,
 			Install:              parts.install,
 			Resource:             resource,
-			Manager:              in.choice.Template.Spec.Manager,
+			Manager:              in.Template.Spec.Manager,
 			LocalizedImages:      parts.images,
 		},
 	}
@@ -81,17 +80,17 @@ func (in manifestInputs) manifest() (*v1beta2.Manifest, *versions.Refusal) {
 // descriptor says: also for a user-provided template of a remote cluster, whose owner is to reach what he could
 // reach himself and not what is in our registry.
 func (in manifestInputs) repository() string {
-	if !descriptor.IsEmpty(in.choice.Template.Spec.Descriptor) && versions.IsUserProvided(in.choice.Template) {
+	if !descriptor.IsEmpty(in.Template.Spec.Descriptor) && versions.IsUserProvided(in.Template) {
 		return ""
 	}
-	return in.settings.DescriptorRepository
+	return in.Settings.DescriptorRepository
 }
 
 func (in manifestInputs) labels() map[string]string {
 	labels := map[string]string{
-		shared.LabelKymaName:   in.kyma.Name,
-		shared.LabelModuleName: moduleLabel(in.choice),
-		shared.LabelManagedBy:  in.settings.ManagedBy,
+		shared.LabelKymaName:   in.Kyma.Name,
+		shared.LabelModuleName: moduleLabel(in.Choice),
+		shared.LabelManagedBy:  in.Settings.ManagedBy,
 	}
 	if in.mandatory {
 		labels[shared.LabelMandatoryModule] = shared.ValueTrue
@@ -99,10 +98,10 @@ func (in manifestInputs) labels() map[string]string {
 	if !in.remote {
 		labels[desired.LabelSharedModule] = desired.SharedModule(in.descriptor.Component)
 	}
-	if in.choice.Channel != "" {
-		labels[shared.LabelChannel] = in.choice.Channel
+	if in.Channel != "" {
+		labels[shared.LabelChannel] = in.Channel
 	}
-	if controller := in.choice.Template.Labels[shared.LabelControllerName]; controller != "" {
+	if controller := in.Template.Labels[shared.LabelControllerName]; controller != "" {
 		labels[shared.LabelControllerName] = controller
 	}
 	return labels
@@ -127,26 +126,26 @@ func (in manifestInputs) annotations(labels map[string]string) (map[string]strin
 	if in.remote && in.sync.Strategy != v1beta2.SyncStrategyLocalSecret {
 		annotations[desired.AnnotationRemoteStrategy] = string(in.sync.Strategy)
 	}
-	if in.remote && in.settings.ImagePullSecret != "" {
-		annotations[desired.AnnotationImagePullSecret] = in.settings.ImagePullSecret
+	if in.remote && in.Settings.ImagePullSecret != "" {
+		annotations[desired.AnnotationImagePullSecret] = in.Settings.ImagePullSecret
 	}
-	if in.settings.Injects(labels[shared.LabelModuleName]) && !versions.IsUserProvided(in.choice.Template) {
+	if in.Settings.Injects(labels[shared.LabelModuleName]) && !versions.IsUserProvided(in.Template) {
 		annotations[shared.AnnotationInjects] = shared.ValueTrue
 	}
-	if in.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
+	if in.Kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
 		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
 	}
-	if labels[shared.LabelModuleName] != in.choice.Module.Name {
-		annotations[desired.AnnotationModuleEntry] = in.choice.Module.Name
+	if labels[shared.LabelModuleName] != in.Module.Name {
+		annotations[desired.AnnotationModuleEntry] = in.Module.Name
 	}
-	if checks := in.choice.Template.Spec.CustomStateCheck; len(checks) > 0 {
+	if checks := in.Template.Spec.CustomStateCheck; len(checks) > 0 {
 		encoded, err := json.Marshal(checks)
 		if err != nil {
-			return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "encode customStateCheck of ModuleTemplate %s: %v", desired.NameOf(in.choice.Template), err)
+			return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "encode customStateCheck of ModuleTemplate %s: %v", desired.NameOf(in.Template), err)
 		}
 		annotations[desired.AnnotationCustomStateCheck] = string(encoded)
 	}
-	if kinds := desired.KindsText(in.choice.Template.Spec.AssociatedResources); kinds != "" {
+	if kinds := desired.KindsText(in.Template.Spec.AssociatedResources); kinds != "" {
 		annotations[desired.AnnotationAssociatedKinds] = kinds
 	}
 	return annotations, nil
@@ -155,12 +154,12 @@ func (in manifestInputs) annotations(labels map[string]string) (map[string]strin
 // defaultCR is the default custom resource of the template, or where that has none, of the component's layer. Name
 // and namespace are as docs/contract.md#namespaces-and-defaults says.
 func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *versions.Refusal) {
-	template := in.choice.Template
+	template := in.Template
 	object, err := template.Spec.DefaultCR()
 	if err != nil {
 		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", desired.NameOf(template), err)
 	}
-	if object == nil && layer != nil && in.fetch != nil {
+	if object == nil && layer != nil && in.DefaultCR != nil {
 		var refusal *versions.Refusal
 		if object, refusal = in.shipped(*layer); refusal != nil {
 			return nil, refusal
@@ -185,14 +184,14 @@ func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtens
 	}
 	if len(raw) > descriptor.MaxDefaultCRBytes {
 		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "the default custom resource of module %s has %d bytes, and may have %d",
-			in.choice.Module.Name, len(raw), descriptor.MaxDefaultCRBytes).WithHint("publish the module with a smaller default custom resource")
+			in.Module.Name, len(raw), descriptor.MaxDefaultCRBytes).WithHint("publish the module with a smaller default custom resource")
 	}
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
 // shipped is the default custom resource in a layer of the component.
 func (in manifestInputs) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured, *versions.Refusal) {
-	raw, err := in.fetch(layer)
+	raw, err := in.DefaultCR(layer)
 	if err != nil {
 		refusal := versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", in.descriptor.Component, err)
 		refusal.Err, refusal.Transient = err, versions.IsRetryable(err)
@@ -217,7 +216,14 @@ func OwnerReference(kyma *v1beta2.Kyma) metav1.OwnerReference {
 // unmanaged is the Manifest of a module that its user took out of our hands: what it says stays, and it is
 // marked. The caller owns the result.
 func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
-	manifest := &v1beta2.Manifest{
+	manifest := asPlanned(existing)
+	manifest.Annotations[shared.AnnotationIsUnmanaged] = shared.ValueTrue
+	return manifest
+}
+
+// asPlanned is what a plan says of a Manifest, taken from the Manifest itself. The caller owns the result.
+func asPlanned(existing *v1beta2.Manifest) *v1beta2.Manifest {
+	return &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            existing.Name,
@@ -228,8 +234,6 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 		},
 		Spec: *existing.Spec.DeepCopy(),
 	}
-	manifest.Annotations[shared.AnnotationIsUnmanaged] = shared.ValueTrue
-	return manifest
 }
 
 // Differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.

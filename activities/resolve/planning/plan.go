@@ -23,7 +23,7 @@ func Plan(r Request) Plans {
 		return Plans{}
 	}
 	var agent []*v1beta2.Manifest
-	r.Manifests, agent = splitAgents(r.Manifests)
+	r.Manifests, agent = SplitAgents(r.Manifests)
 	p := &planner{Request: r, sync: desired.SyncOf(r.Kyma, r.Settings)}
 	p.Settings = p.Settings.WithDefaults()
 	p.choose()

@@ -27,10 +27,7 @@ func (p *planner) upgradeInRemoval(e *entry) (*v1beta2.Manifest, *Destination) {
 	if refusal != nil || !versions.IsDowngrade(next.Version, m.Spec.Version) {
 		return nil, nil
 	}
-	manifest, refusal := manifestInputs{
-		kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: next.Choice, descriptor: next.descriptor,
-		name: m.Name, namespace: p.namespaceFor(&next), remote: remote, mandatory: next.mandatory, fetch: p.DefaultCR,
-	}.manifest()
+	manifest, refusal := p.manifestFor(&next, remote)
 	if refusal != nil {
 		return nil, nil
 	}

@@ -3,8 +3,6 @@ package planning
 import (
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
@@ -54,10 +52,7 @@ func (p *planner) asInCatalog(e *entry) *v1beta2.Manifest {
 	if refusal != nil {
 		return nil
 	}
-	manifest, refusal := manifestInputs{
-		kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: was.Choice, descriptor: was.descriptor,
-		name: e.manifest.Name, namespace: p.namespaceFor(was), remote: remote, fetch: p.DefaultCR,
-	}.manifest()
+	manifest, refusal := p.manifestFor(was, remote)
 	if refusal != nil {
 		return nil
 	}
@@ -89,14 +84,7 @@ func IsUpstreams(m *v1beta2.Manifest) bool {
 
 // inOurForm is a Manifest that upstream wrote, as we would write it for the same module. The caller owns the result.
 func (p *planner) inOurForm(existing *v1beta2.Manifest) *v1beta2.Manifest {
-	manifest := &v1beta2.Manifest{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: existing.Name, Namespace: existing.Namespace, OwnerReferences: existing.OwnerReferences,
-			Labels: planned.Keep(existing.Labels, planned.Labels()), Annotations: planned.Keep(existing.Annotations, planned.Annotations()),
-		},
-		Spec: *existing.Spec.DeepCopy(),
-	}
+	manifest := asPlanned(existing)
 	manifest.Spec.Remote = true
 	for _, image := range imagesOf(&manifest.Spec) {
 		image.Repo = descriptor.InManifest(strings.TrimSuffix(image.Repo, "/"), image.Name, existing.ComponentName())

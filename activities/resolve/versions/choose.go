@@ -277,13 +277,10 @@ func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.Mod
 }
 
 func ofVersion(templates []*v1beta2.ModuleTemplate, version string) []*v1beta2.ModuleTemplate {
-	var matching []*v1beta2.ModuleTemplate
-	for _, template := range templates {
-		if v := desired.TemplateVersion(template); v == version || v == "" {
-			matching = append(matching, template)
-		}
-	}
-	return matching
+	return lists.Filter(templates, func(template *v1beta2.ModuleTemplate) bool {
+		v := desired.TemplateVersion(template)
+		return v == version || v == ""
+	})
 }
 
 func mandatory(module string) *Refusal {

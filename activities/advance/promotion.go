@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -113,10 +114,7 @@ func (a *Activities) giveNext(ctx context.Context, r *v1beta2.ModuleRollout, met
 			channel.Version = r.Spec.To
 		}
 	}
-	if meta.Annotations == nil {
-		meta.Annotations = map[string]string{}
-	}
-	meta.Annotations[shared.AnnotationPromotion] = reason
+	metav1.SetMetaDataAnnotation(&meta.ObjectMeta, shared.AnnotationPromotion, reason)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := a.ControlPlane.Patch(ctx, meta, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	switch {

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -147,22 +147,14 @@ func Clean(u *unstructured.Unstructured) {
 
 // mark adds the labels and annotations by which the object is known to be ours.
 func mark(u *unstructured.Unstructured, digest string) {
-	labels := maps.Clone(u.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[shared.LabelManagedBy] = shared.ManagedByKyma
-	labels[shared.LabelComponent] = inventory.ManifestNamePlaceholder
-	labels[shared.LabelPartOf] = shared.PartOfKyma
-	u.SetLabels(labels)
-	annotations := maps.Clone(u.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[shared.AnnotationDisclaimer] = shared.DisclaimerText
-	annotations[shared.AnnotationOwnedBy] = inventory.OwnerPlaceholder
-	annotations[shared.AnnotationAppliedDigest] = digest
-	u.SetAnnotations(annotations)
+	u.SetLabels(labels.Merge(u.GetLabels(), map[string]string{
+		shared.LabelManagedBy: shared.ManagedByKyma, shared.LabelComponent: inventory.ManifestNamePlaceholder, shared.LabelPartOf: shared.PartOfKyma,
+	}))
+	u.SetAnnotations(labels.Merge(u.GetAnnotations(), map[string]string{
+		shared.AnnotationDisclaimer:    shared.DisclaimerText,
+		shared.AnnotationOwnedBy:       inventory.OwnerPlaceholder,
+		shared.AnnotationAppliedDigest: digest,
+	}))
 }
 
 // unmark removes what says that the object belongs to this module, and keeps that it belongs to a module.

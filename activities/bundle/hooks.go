@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -37,12 +38,8 @@ func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 		if h.Before {
 			next.Phase = PhasePre
 		}
-		annotations := h.Object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[shared.AnnotationHookRun] = inventory.RunPlaceholder + "-" + next.Phase
-		h.Object.SetAnnotations(annotations)
+		run := map[string]string{shared.AnnotationHookRun: inventory.RunPlaceholder + "-" + next.Phase}
+		h.Object.SetAnnotations(labels.Merge(h.Object.GetAnnotations(), run))
 		var err error
 		if next.Object, err = encode(h.Object); err != nil {
 			return nil, 0, err

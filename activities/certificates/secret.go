@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,14 +124,7 @@ func contains(all, these map[string]string) bool {
 	return true
 }
 
-func merged(all, others map[string]string) map[string]string {
-	result := maps.Clone(all)
-	if result == nil {
-		result = map[string]string{}
-	}
-	maps.Copy(result, others)
-	return result
-}
+func merged(all, others map[string]string) map[string]string { return labels.Merge(all, others) }
 
 // isMismatched tells why a certificate is not what is requested; empty where it is.
 func (o Options) isMismatched(leaf *x509.Certificate, commonName string, names []string) string {

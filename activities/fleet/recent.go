@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -26,7 +26,7 @@ const (
 
 // recent keeps objects as the API server returned them to one step, for the next step of the same work in this process.
 type recent struct {
-	objects *lru.Cache[types.UID, keptObject]
+	objects *lately.Cache[types.UID, keptObject]
 }
 
 type keptObject struct {
@@ -34,13 +34,7 @@ type keptObject struct {
 	at time.Time
 }
 
-func newRecent() recent {
-	objects, err := lru.New[types.UID, keptObject](keptObjects)
-	if err != nil {
-		panic(err) // only a size that is not positive is refused
-	}
-	return recent{objects}
-}
+func newRecent() recent { return recent{lately.New[types.UID, keptObject](keptObjects)} }
 
 // Keep keeps a Kyma or a Manifest as the API server has just returned it, so that the next step of the same work need not
 // read it. A step that fails must not call Keep: the next step then reads live.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -102,10 +103,7 @@ func AddFinalizer(ctx context.Context, c client.Client, settings desired.Setting
 	before := kyma.DeepCopy()
 	changed := controllerutil.AddFinalizer(kyma, shared.FinalizerKyma)
 	if kyma.Labels[shared.LabelManagedBy] == "" {
-		if kyma.Labels == nil {
-			kyma.Labels = map[string]string{}
-		}
-		kyma.Labels[shared.LabelManagedBy] = settings.WithDefaults().ManagedBy
+		metav1.SetMetaDataLabel(&kyma.ObjectMeta, shared.LabelManagedBy, settings.WithDefaults().ManagedBy)
 		changed = true
 	}
 	if !changed {

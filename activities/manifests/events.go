@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/installations"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -76,17 +76,13 @@ type Recorder struct {
 	// refused may be nil.
 	refused RefusalCounter
 	// recorded is what was recorded lately, and when.
-	recorded *lru.Cache[string, time.Time]
+	recorded *lately.Cache[string, time.Time]
 	clock    func() time.Time
 }
 
 // NewRecorder returns a recorder; events and counts may be nil.
-func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Time) (*Recorder, error) {
-	recorded, err := lru.New[string, time.Time](remembered)
-	if err != nil {
-		return nil, fmt.Errorf("create the cache of recorded Events: %w", err)
-	}
-	return &Recorder{events: events, counts: counts, recorded: recorded, clock: clock}, nil
+func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Time) *Recorder {
+	return &Recorder{events: events, counts: counts, recorded: lately.New[string, time.Time](remembered), clock: clock}
 }
 
 // Record records an Event with the hint for its reason.

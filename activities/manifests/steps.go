@@ -81,10 +81,7 @@ func New(o Options) (*Steps, error) {
 	if o.Injection == nil {
 		o.Injection = injection.New(o.ControlPlane, o.Clock)
 	}
-	recorder, err := NewRecorder(o.Events, o.Drift, o.Clock)
-	if err != nil {
-		return nil, err
-	}
+	recorder := NewRecorder(o.Events, o.Drift, o.Clock)
 	recorder.refused = o.Refused
 	return &Steps{Options: o, Recorder: recorder}, nil
 }

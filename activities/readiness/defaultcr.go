@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
@@ -35,14 +36,7 @@ func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	namespace := cr.GetNamespace()
 	bundle.Clean(cr)
 	cr.SetNamespace(namespace)
-	labels := cr.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	for key, value := range bundle.DefaultCRLabels() {
-		labels[key] = value
-	}
-	cr.SetLabels(labels)
+	cr.SetLabels(labels.Merge(cr.GetLabels(), bundle.DefaultCRLabels()))
 	return cr, nil
 }
 

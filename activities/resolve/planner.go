@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
@@ -16,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -28,7 +28,7 @@ const parsedDescriptors = 2048
 type Planner struct {
 	Options
 	guard  *removalGuard
-	parsed *lru.Cache[[sha256.Size]byte, parsedDescriptor]
+	parsed *lately.Cache[[sha256.Size]byte, parsedDescriptor]
 }
 
 type parsedDescriptor struct {
@@ -44,12 +44,8 @@ func NewPlanner(options Options) (*Planner, error) {
 	if options.Known == nil {
 		options.Known = fleet.Live(options.ControlPlane)
 	}
-	parsed, err := lru.New[[sha256.Size]byte, parsedDescriptor](parsedDescriptors)
-	if err != nil {
-		return nil, fmt.Errorf("resolve: cache of descriptors: %w", err)
-	}
 	options.Settings = options.Settings.WithDefaults()
-	return &Planner{options, newRemovalGuard(options), parsed}, nil
+	return &Planner{options, newRemovalGuard(options), lately.New[[sha256.Size]byte, parsedDescriptor](parsedDescriptors)}, nil
 }
 
 // View plans for a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier

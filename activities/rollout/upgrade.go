@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -44,11 +46,7 @@ func NoteUpgrade(existing, wanted *v1beta2.Manifest, now time.Time) {
 		}
 		noted = string(text)
 	}
-	if noted == "" {
-		return
+	if noted != "" {
+		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, AnnotationUpgrade, noted)
 	}
-	if wanted.Annotations == nil {
-		wanted.Annotations = map[string]string{}
-	}
-	wanted.Annotations[AnnotationUpgrade] = noted
 }

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -43,8 +43,8 @@ type Options struct {
 type Verifier struct {
 	policy Policy
 	keys   *keyStore
-	signed *lru.Cache[[sha256.Size]byte, signed]
-	known  *lru.Cache[question, error]
+	signed *lately.Cache[[sha256.Size]byte, signed]
+	known  *lately.Cache[question, error]
 }
 
 // signed says which signatures a descriptor carries; err where it cannot be read.
@@ -76,14 +76,10 @@ func New(options Options) (*Verifier, error) {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	v := &Verifier{policy: policy, keys: newKeyStore(options)}
-	if v.signed, err = lru.New[[sha256.Size]byte, signed](results); err != nil {
-		return nil, fmt.Errorf("signature: cache of descriptors: %w", err)
-	}
-	if v.known, err = lru.New[question, error](results); err != nil {
-		return nil, fmt.Errorf("signature: cache of results: %w", err)
-	}
-	return v, nil
+	return &Verifier{
+		policy: policy, keys: newKeyStore(options),
+		signed: lately.New[[sha256.Size]byte, signed](results), known: lately.New[question, error](results),
+	}, nil
 }
 
 // Required reports whether the policy is Require.

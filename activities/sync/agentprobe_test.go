@@ -148,9 +148,7 @@ func TestWhereThereIsNoCertificateToBringNoneIsMissed(t *testing.T) {
 func TestAnAgentsCertificateThatIsTakenAwayEachTimeIsBroughtOnceADayOnly(t *testing.T) {
 	b, _ := watched(t)
 	told := &heard{}
-	var err error
-	b.undone, err = newUndone(told, nil)
-	require.NoError(t, err)
+	b.undone = newUndone(told, nil)
 	for range undoneTimes {
 		require.NoError(t, b.remote.Delete(t.Context(), b.agentSecret(t)))
 		require.Equal(t, AgentDiffers, b.pass(t))

@@ -104,21 +104,14 @@ func New(options Options) (*Activities, error) {
 		return nil, err
 	}
 	options.Settings = options.Settings.WithDefaults()
-	remoteCatalog, err := catalog.New(options.Settings, options.ControlPlane, options.Catalog, options.Clock)
-	if err != nil {
-		return nil, err
-	}
 	importer, err := imports.New(options.Settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
 	if err != nil {
 		return nil, err
 	}
-	undone, err := newUndone(options.Events, options.Clock)
-	if err != nil {
-		return nil, err
-	}
 	return &Activities{
-		Options: options, definitions: remoteDefinitions, catalogs: remoteCatalog, imports: importer,
-		identity: newIdentity(options.ControlPlane), undone: undone,
+		Options: options, definitions: remoteDefinitions, imports: importer,
+		catalogs: catalog.New(options.Settings, options.ControlPlane, options.Catalog, options.Clock),
+		identity: newIdentity(options.ControlPlane), undone: newUndone(options.Events, options.Clock),
 	}, nil
 }
 

@@ -34,10 +34,8 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		return Result{Outcome: OutcomeOff}, nil // it is not being deleted, or not by us
 	case kymas.Deleting:
 	}
-	if !desired.Placed(kyma) && agent.IsLeft(kyma) {
-		return a.cleanUpUpstreams(ctx, kyma, in)
-	}
-	if !desired.Placed(kyma) {
+	s, placed := desired.SyncOf(kyma, a.Settings), desired.Placed(kyma)
+	if !placed && (!agent.IsLeft(kyma) || !s.Enabled) {
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}
@@ -48,55 +46,41 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 	if len(left.Own) > 0 {
 		return Result{}, manifestsRemaining(in.Ref, len(left.Own))
 	}
-	s := desired.SyncOf(kyma, a.Settings)
 	r, err := a.connect(ctx, kyma, s, false)
 	if fault.Of(err).Reason == ReasonOntoItself {
 		return Result{Outcome: OutcomeClean}, nil
 	}
 	if err != nil {
 		return Result{}, err
+	}
+	if !placed && r.Own {
+		// Upstream never has its own cluster as a remote one.
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	if !placed {
+		if err := a.placeUpstreams(ctx, kyma, s, r); err != nil {
+			return Result{}, clusters.Classify(err)
+		}
 	}
 	return a.cleanOrForce(ctx, kyma, s, r, in)
 }
 
-// cleanUpUpstreams removes what upstream has in the remote cluster of a Kyma that was deleted before we synchronized it:
-// where that is was never recorded, but upstream has it where we would.
-func (a *Activities) cleanUpUpstreams(ctx context.Context, kyma *v1beta2.Kyma, in CleanupInput) (Result, error) {
-	s := desired.SyncOf(kyma, a.Settings)
-	if !s.Enabled {
-		return Result{Outcome: OutcomeClean}, nil
-	}
-	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
-	if err != nil {
-		return Result{}, err
-	}
-	if len(left.Own) > 0 {
-		return Result{}, manifestsRemaining(in.Ref, len(left.Own))
-	}
-	r, err := a.connect(ctx, kyma, s, false)
-	if fault.Of(err).Reason == ReasonOntoItself {
-		return Result{Outcome: OutcomeClean}, nil
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	if r.Own {
-		// Upstream never has its own cluster as a remote one.
-		return Result{Outcome: OutcomeClean}, nil
-	}
+// placeUpstreams finds out where upstream has what it wrote for a Kyma that was deleted before we synchronized it: that was
+// never recorded, but upstream has it where we would.
+func (a *Activities) placeUpstreams(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if err := a.checkNotOwned(ctx, kyma, s, r); err != nil {
-		return Result{}, clusters.Classify(err)
+		return err
 	}
 	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
 	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	if err := r.Get(ctx, place, found); err != nil && !apierrors.IsNotFound(err) && !remote.KindMissing(err) {
-		return Result{}, clusters.Classify(fmt.Errorf("read remote Kyma %s: %w", place, err))
+		return fmt.Errorf("read remote Kyma %s: %w", place, err)
 	}
 	// In memory alone: what is recorded of a Kyma is that we have synchronized it.
 	kyma.Status.Remote = &v1beta2.RemoteStatus{
 		Name: s.Name, Namespace: s.Namespace, Generation: s.Generation, Cluster: string(r.UID), UID: string(found.UID),
 	}
-	return a.cleanOrForce(ctx, kyma, s, r, in)
+	return nil
 }
 
 func manifestsRemaining(kyma kick.Ref, count int) error {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -30,7 +30,7 @@ const (
 // undone remembers what of ours was not there any more. A cluster where something takes it away each time (an admission
 // policy, a definition that prunes, a controller) would cause a whole synchronization in every pass.
 type undone struct {
-	seen   *lru.Cache[string, undoing]
+	seen   *lately.Cache[string, undoing]
 	events hint.Recorder
 	clock  func() time.Time
 }
@@ -43,15 +43,11 @@ type undoing struct {
 	recorded bool
 }
 
-func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
+func newUndone(events hint.Recorder, clock func() time.Time) *undone {
 	if clock == nil {
 		clock = time.Now
 	}
-	seen, err := lru.New[string, undoing](undoneRemembered)
-	if err != nil {
-		return nil, fmt.Errorf("sync: cache of what is undone: %w", err)
-	}
-	return &undone{seen: seen, events: events, clock: clock}, nil
+	return &undone{seen: lately.New[string, undoing](undoneRemembered), events: events, clock: clock}
 }
 
 // isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any

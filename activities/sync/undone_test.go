@@ -33,9 +33,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	now, told := time.Now(), &heard{}
-	var err error
-	b.undone, err = newUndone(told, func() time.Time { return now })
-	require.NoError(t, err)
+	b.undone = newUndone(told, func() time.Time { return now })
 	b.sync(t)
 	pass := func() string {
 		now = now.Add(5 * time.Minute)
@@ -105,9 +103,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 		t.Run(name, func(t *testing.T) {
 			b := pulling(t, desiredtest.Kyma("keda"))
 			now, told := time.Now(), &heard{}
-			var err error
-			b.undone, err = newUndone(told, func() time.Time { return now })
-			require.NoError(t, err)
+			b.undone = newUndone(told, func() time.Time { return now })
 			b.sync(t)
 			remote := b.remoteKyma(t)
 			remote.Status = desired.RemoteStatus(b.kyma(t))
@@ -156,8 +152,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 
 func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
 	told := &heard{}
-	u, err := newUndone(told, time.Now)
-	require.NoError(t, err)
+	u := newUndone(told, time.Now)
 	kyma := desiredtest.Kyma("keda")
 	for range 2 * undoneTimes {
 		require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"))

@@ -184,8 +184,7 @@ func releasesAnOrphan(t *testing.T, remove func(*worker.ManifestActivities, kick
 	})
 	a, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
 	events := &recordedEvents{}
-	recorder, err := manifests.NewRecorder(events, nil, time.Now)
-	require.NoError(t, err)
+	recorder := manifests.NewRecorder(events, nil, time.Now)
 	a.Steps.Recorder, a.Steps.Options.Clusters = recorder, nil // no cluster is touched
 	purged, err := a.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(m), Abandon: true})
 	require.NoError(t, err)
@@ -362,8 +361,7 @@ func TestAManifestThatIsNotAsPlannedIsRefusedAndItsKymaIsNotified(t *testing.T) 
 			kyma, m := owned(test.change)
 			a, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 			events := &recordedEvents{}
-			recorder, err := manifests.NewRecorder(events, nil, time.Now)
-			require.NoError(t, err)
+			recorder := manifests.NewRecorder(events, nil, time.Now)
 			a.Steps.Recorder = recorder
 			if test.reason != "" {
 				a.Steps.Options.Clusters = nil // no cluster is touched

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -118,12 +118,7 @@ func (k *keeper) ensureMutating(ctx context.Context) error {
 func (k *keeper) write(ctx context.Context, kind string, configuration client.Object, change func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, k.client, configuration, func() error {
 		change()
-		labels := configuration.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		maps.Copy(labels, k.labels())
-		configuration.SetLabels(labels)
+		configuration.SetLabels(labels.Merge(configuration.GetLabels(), k.labels()))
 		return nil
 	})
 	if err != nil {

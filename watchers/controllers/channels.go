@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -59,14 +60,10 @@ func (c *controllers) showChannels(ctx context.Context, req channelsRequest) (re
 		if !c.wrongChannels(meta) {
 			return false
 		}
-		annotations := meta.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
+		metav1.SetMetaDataAnnotation(&meta.ObjectMeta, shared.AnnotationChannels, desired.ChannelsColumn(meta))
+		if meta.Annotations[shared.AnnotationChannels] == "" {
+			delete(meta.Annotations, shared.AnnotationChannels)
 		}
-		if annotations[shared.AnnotationChannels] = desired.ChannelsColumn(meta); annotations[shared.AnnotationChannels] == "" {
-			delete(annotations, shared.AnnotationChannels)
-		}
-		meta.SetAnnotations(annotations)
 		return true
 	})
 }

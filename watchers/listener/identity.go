@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
@@ -93,7 +92,7 @@ type verifier struct {
 
 	mu      sync.Mutex
 	version string
-	known   *lru.Cache[[sha256.Size]byte, verified]
+	known   *lately.Cache[[sha256.Size]byte, verified]
 }
 
 // verified is a certificate that the authorities vouch for.
@@ -112,10 +111,7 @@ func newVerifier(now func() time.Time) *verifier {
 // certificate only.
 func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (verified, error) {
 	sum, now := sha256.Sum256(key), v.now()
-	known, err := v.of(by.Version)
-	if err != nil {
-		return verified{}, err
-	}
+	known := v.of(by.Version)
 	if found, is := known.Get(sum); is && !now.Before(found.since) && !now.After(found.until) {
 		return found, nil
 	}
@@ -153,15 +149,11 @@ func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x50
 }
 
 // of is what is known by these authorities. What is known by others is forgotten.
-func (v *verifier) of(version string) (*lru.Cache[[sha256.Size]byte, verified], error) {
+func (v *verifier) of(version string) *lately.Cache[[sha256.Size]byte, verified] {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known == nil || v.version != version {
-		made, err := lru.New[[sha256.Size]byte, verified](verifiedAtOnce)
-		if err != nil {
-			return nil, err
-		}
-		v.known, v.version = made, version
+		v.known, v.version = lately.New[[sha256.Size]byte, verified](verifiedAtOnce), version
 	}
-	return v.known, nil
+	return v.known
 }

@@ -177,10 +177,6 @@ const ReasonNotSynced = "CatalogNotSynced"
 const ReasonContinues = "CatalogContinues"
 
 // New returns the catalogs.
-func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) (*Catalogs, error) {
-	digests, err := newDigests()
-	if err != nil {
-		return nil, err
-	}
-	return &Catalogs{settings: settings, controlPlane: controlPlane, catalog: cache, digests: digests, now: clock}, nil
+func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) *Catalogs {
+	return &Catalogs{settings: settings, controlPlane: controlPlane, catalog: cache, digests: newDigests(), now: clock}
 }

@@ -1,13 +1,11 @@
 package catalog
 
 import (
-	"fmt"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -18,7 +16,7 @@ const cachedDigests = 32_768
 // digests keeps the digest of each version of each catalog object, so that it is encoded once and not once
 // per Kyma and sweep.
 type digests struct {
-	known *lru.Cache[objectVersion, string]
+	known *lately.Cache[objectVersion, string]
 }
 
 type objectVersion struct {
@@ -28,12 +26,8 @@ type objectVersion struct {
 	channels string
 }
 
-func newDigests() (*digests, error) {
-	known, err := lru.New[objectVersion, string](cachedDigests)
-	if err != nil {
-		return nil, fmt.Errorf("sync: cache of digests: %w", err)
-	}
-	return &digests{known: known}, nil
+func newDigests() *digests {
+	return &digests{known: lately.New[objectVersion, string](cachedDigests)}
 }
 
 func (d *digests) of(object client.Object) (string, error) {

@@ -31,11 +31,11 @@ func largeCatalog(templates int) []client.Object {
 // A cache that is smaller than what is gone through in order has forgotten each object when its turn comes again: all
 // would be encoded for each Kyma, at each reconcile and in each pass of the sweep.
 func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
-	d, err := newDigests()
-	require.NoError(t, err)
+	d := newDigests()
 	all := largeCatalog(6000)
 	first := make([]string, len(all))
 	for i, object := range all {
+		var err error
 		first[i], err = d.of(object)
 		require.NoError(t, err)
 		// The content of a known version is not read again.
@@ -87,8 +87,7 @@ func BenchmarkCatalog(b *testing.B) {
 			held.Hold(b, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{})
 			held.Run(b)
 			each := float64(heap()-before) / float64(templates)
-			c, err := New(desired.Settings{}.WithDefaults(), held, held, time.Now)
-			require.NoError(b, err)
+			c := New(desired.Settings{}.WithDefaults(), held, held, time.Now)
 			kyma := desiredtest.Kyma()
 			s := desired.Sync{Enabled: true, Catalog: true, Namespace: "kyma-system", Name: "default"}
 			wanted, err := c.Wanted(b.Context(), kyma, s, false)

@@ -5,12 +5,12 @@ package imports
 import (
 	"fmt"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lately"
 )
 
 // ReasonNotImported: a user-provided template of the remote cluster could not be imported.
@@ -22,15 +22,7 @@ const reportedTemplates = 8192
 // reported remembers in which version a template was last noticed, so that what cannot be used is not noticed at
 // every sweep again.
 type reported struct {
-	versions *lru.Cache[string, string]
-}
-
-func newReported() (*reported, error) {
-	versions, err := lru.New[string, string](reportedTemplates)
-	if err != nil {
-		return nil, fmt.Errorf("sync: cache of reported templates: %w", err)
-	}
-	return &reported{versions}, nil
+	versions *lately.Cache[string, string]
 }
 
 // once tells whether the version is another than at the last call.
@@ -55,10 +47,7 @@ func New(settings desired.Settings, controlPlane client.Client, cache client.Rea
 	if err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
 	}
-	reported, err := newReported()
-	if err != nil {
-		return nil, err
-	}
+	reported := &reported{lately.New[string, string](reportedTemplates)}
 	return &Importer{settings: settings, controlPlane: controlPlane, catalog: cache, registries: allowed, reported: reported}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -47,13 +48,4 @@ func HasLabels(has, wants map[string]string) bool {
 }
 
 // Merged returns base with the entries of over, which win.
-func Merged(base, over map[string]string) map[string]string {
-	all := make(map[string]string, len(base)+len(over))
-	for key, value := range base {
-		all[key] = value
-	}
-	for key, value := range over {
-		all[key] = value
-	}
-	return all
-}
+func Merged(base, over map[string]string) map[string]string { return labels.Merge(base, over) }

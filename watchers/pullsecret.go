@@ -80,6 +80,5 @@ func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
 	if delay <= 0 {
 		return nil
 	}
-	at := w.Now().Add(delay)
-	return &at
+	return new(w.Now().Add(delay))
 }

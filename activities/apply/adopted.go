@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
@@ -14,7 +15,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // takeFields moves the ownership of the fields of an object that upstream installed, before we apply it for the first
@@ -56,7 +56,6 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 // removeLeftovers deletes what only upstream's agent needs. It does so before upstream's Deployment is taken over, which shows
 // that it is still to be done. Pods that run go on without. What we may not delete stays.
 func removeLeftovers(ctx context.Context, job *Installation) error {
-	background := metav1.DeletePropagationBackground
 	for _, o := range agents.Leftovers() {
 		resource, err := job.Cluster.Mapper.Resource(ctx, o.GVK)
 		if err != nil {
@@ -69,7 +68,7 @@ func removeLeftovers(ctx context.Context, job *Installation) error {
 		api := job.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(namespace)
 		live, err := api.Get(ctx, o.Name, metav1.GetOptions{})
 		if err == nil && live.Labels[shared.LabelManagedBy] == shared.ManagedByKyma {
-			err = api.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
+			err = api.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID}})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("delete %s %s of upstream's agent: %w", o.GVK.Kind, o.Name, err)

@@ -290,9 +290,8 @@ func Patch(ctx context.Context, job *Installation, p bundle.Placed, body []byte)
 }
 
 func patchAs(ctx context.Context, job *Installation, p bundle.Placed, body []byte, manager string) (*metav1.PartialObjectMetadata, error) {
-	force := true
 	return job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).
-		Patch(ctx, p.Name.Name, ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+		Patch(ctx, p.Name.Name, ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 }
 
 // ranAlready tells whether the object is a Job that ran for these very layers: it runs once, even if it was cleaned up
@@ -313,7 +312,6 @@ func ranAlready(job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, boo
 }
 
 func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
-	background := metav1.DeletePropagationBackground
 	api := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
 	live, err := api.Get(ctx, p.Name.Name, metav1.GetOptions{})
 	if err != nil {
@@ -322,7 +320,7 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 	if !job.Owner.Owns(live) {
 		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name exists that is not this module's")
 	}
-	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
+	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID}})
 	return client.IgnoreNotFound(err)
 }
 

@@ -33,8 +33,7 @@ func (a *Applier) RunHooks(ctx context.Context, job *Installation, hooks []bundl
 			if objects.EndsPass(ctx, err) {
 				return false, fmt.Errorf("run hook %s: %w", p, err)
 			}
-			failed := failureOf(p, job.Mapper, err)
-			f = &failed
+			f = new(failureOf(p, job.Mapper, err))
 		}
 		if f != nil {
 			f.Object = "hook " + f.Object

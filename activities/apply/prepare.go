@@ -116,8 +116,7 @@ func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 		}
 	}
 	if m.Spec.Config != nil {
-		config := layerOf(m, *m.Spec.Config)
-		source.Config = &config
+		source.Config = new(layerOf(m, *m.Spec.Config))
 	}
 	return source
 }

@@ -87,9 +87,8 @@ func tryCreate(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	if err != nil {
 		return err
 	}
-	force := true
 	_, err = job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Patch(ctx, name, ApplyPatch, encoded,
-		metav1.PatchOptions{FieldManager: shared.FieldManagerModuleResources, Force: &force, DryRun: []string{metav1.DryRunAll}})
+		metav1.PatchOptions{FieldManager: shared.FieldManagerModuleResources, Force: new(true), DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

@@ -106,13 +106,8 @@ func (o Options) withDefaults() Options {
 		o.Counter = uncounted{}
 	}
 	if o.Keychain == nil {
-		o.Keychain = anonymous{}
+		o.Keychain = authn.NewMultiKeychain()
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o
 }
-
-// anonymous has no credentials.
-type anonymous struct{}
-
-func (anonymous) Resolve(authn.Resource) (authn.Authenticator, error) { return authn.Anonymous, nil }

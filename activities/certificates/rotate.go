@@ -2,8 +2,8 @@ package certificates
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -292,13 +292,9 @@ func (k *keeper) serve(ctx context.Context, s surroundings, o observation) (stri
 
 // without is the record without an authority.
 func (r record) without(fingerprint string) record {
-	kept := record{secret: r.secret, State: r.State, certificates: map[string]*x509.Certificate{}, keys: r.keys}
-	for each, certificate := range r.certificates {
-		if each != fingerprint {
-			kept.certificates[each] = certificate
-		}
-	}
-	return kept
+	r.certificates = maps.Clone(r.certificates)
+	delete(r.certificates, fingerprint)
+	return r
 }
 
 // sentence says what a step did.

@@ -1,20 +1,19 @@
 package kymas
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // OtherFinalizers are the finalizers of a Kyma that are not ours to take off.
-func OtherFinalizers(kyma *v1beta2.Kyma) []string {
-	var others []string
-	for _, finalizer := range kyma.Finalizers {
+func OtherFinalizers(kyma metav1.Object) []string {
+	return lists.Filter(kyma.GetFinalizers(), func(finalizer string) bool {
 		// Earlier generations set a finalizer of its own for the purge.
-		if finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge {
-			others = append(others, finalizer)
-		}
-	}
-	return others
+		return finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge
+	})
 }
 
 // Released tells whether a Kyma is being deleted and none of our finalizers holds it: what is left of it waits for

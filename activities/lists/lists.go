@@ -64,3 +64,14 @@ func First[T any](all []T, chosen func(T) bool) T {
 	found, _ := Find(all, chosen)
 	return found
 }
+
+// TrueFirst compares two answers: that which is true comes first.
+func TrueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}

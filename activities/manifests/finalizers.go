@@ -3,6 +3,7 @@ package manifests
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,17 +48,7 @@ func HasOwnFinalizer(m *v1beta2.Manifest) bool { return len(OtherFinalizers(m)) 
 
 // OtherFinalizers are the finalizers of others.
 func OtherFinalizers(m *v1beta2.Manifest) []string {
-	others := []string{}
-	for _, finalizer := range m.Finalizers {
-		ours := false
-		for _, own := range OwnFinalizers() {
-			ours = ours || finalizer == own
-		}
-		if !ours {
-			others = append(others, finalizer)
-		}
-	}
-	return others
+	return slices.DeleteFunc(slices.Clone(m.Finalizers), func(finalizer string) bool { return slices.Contains(OwnFinalizers(), finalizer) })
 }
 
 // RemoveFinalizers removes our finalizers, as the last step, from this Manifest as it was read.

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +100,7 @@ func isSame(now, decided metav1.Object) bool {
 
 // RemoteNamespace is the namespace of objects that name none (docs/contract.md#namespaces-and-defaults).
 func (a *Steps) RemoteNamespace(m *v1beta2.Manifest) string {
-	if namespace := m.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" {
-		return namespace
-	}
-	return a.Options.RemoteNamespace
+	return cmp.Or(m.Annotations[desired.AnnotationRemoteNamespace], a.Options.RemoteNamespace)
 }
 
 // WriteStatus changes the status with the resourceVersion that was read; nothing is written when nothing

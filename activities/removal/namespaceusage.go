@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 )
 
@@ -30,14 +31,6 @@ const answerLimit = 5 * time.Second
 
 func (k namespaceKind) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: k.Group, Kind: k.kind}
-}
-
-// foreign is 1 for kinds that are not built in.
-func (k namespaceKind) foreign() int {
-	if kinds.IsBuiltIn(k.groupKind()) {
-		return 0
-	}
-	return 1
 }
 
 // usedByOthers says what shows that somebody else uses a namespace that we created, or that this cannot be ruled out;
@@ -63,7 +56,7 @@ func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, e
 // discover reads the kinds whose objects are deleted with their namespace: those that can be deleted. It records groups
 // that do not answer.
 func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInterface) {
-	lists, err := discovery.ServerPreferredNamespacedResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
+	served, err := discovery.ServerPreferredNamespacedResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
 	var failed *discovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &failed):
@@ -77,8 +70,7 @@ func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInte
 		n.err = err
 		return
 	}
-	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
-	for _, list := range lists {
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, served) {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue
@@ -91,7 +83,7 @@ func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInte
 	}
 	// Built-in kinds first, and always in the same order, so that the message is the same each time.
 	slices.SortFunc(n.kinds, func(a, b namespaceKind) int {
-		return cmp.Or(cmp.Compare(a.foreign(), b.foreign()), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+		return cmp.Or(lists.TrueFirst(kinds.IsBuiltIn(a.groupKind()), kinds.IsBuiltIn(b.groupKind())), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 }
 

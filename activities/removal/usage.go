@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -53,10 +54,7 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 	}
 	// What several have is handed over to one that stays, where there is one.
 	slices.SortFunc(used.Manifests, func(a, b *v1beta2.Manifest) int {
-		if stays := a.DeletionTimestamp.IsZero(); stays != b.DeletionTimestamp.IsZero() {
-			return map[bool]int{true: -1, false: 1}[stays]
-		}
-		return cmp.Compare(inventory.MarkOf(a), inventory.MarkOf(b))
+		return cmp.Or(lists.TrueFirst(a.DeletionTimestamp.IsZero(), b.DeletionTimestamp.IsZero()), cmp.Compare(inventory.MarkOf(a), inventory.MarkOf(b)))
 	})
 	for _, other := range used.Manifests {
 		used.add(other)

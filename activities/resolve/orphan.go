@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -70,9 +71,7 @@ func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orph
 // release deletes a Manifest without a removal: nothing in any cluster is read or deleted for it.
 func (a *Activities) release(ctx context.Context, manifest *v1beta2.Manifest) error {
 	released := manifest.DeepCopy()
-	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(finalizer string) bool {
-		return slices.Contains(append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge), finalizer)
-	})
+	released.Finalizers = manifests.OtherFinalizers(manifest)
 	patch := client.MergeFromWithOptions(manifest, client.MergeFromWithOptimisticLock{})
 	err := a.ControlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil {

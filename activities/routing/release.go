@@ -66,8 +66,7 @@ func (a *Activities) remove(ctx context.Context, w *v1beta2.Watcher) (unseen boo
 		return false, err
 	}
 	if present.DeletionTimestamp.IsZero() {
-		uid := present.UID
-		err := a.options.ControlPlane.Delete(ctx, present, client.Preconditions{UID: &uid})
+		err := a.options.ControlPlane.Delete(ctx, present, client.Preconditions{UID: new(present.UID)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, fmt.Errorf("delete VirtualService %s/%s: %w", w.Namespace, w.Name, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -208,12 +209,5 @@ func (w *walk) sleepUntil(ctx context.Context, at time.Time) error {
 	if wait <= 0 {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return objects.Sleep(ctx, wait)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -59,9 +59,7 @@ func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName,
 // releaseRemoteKyma takes our own finalizers off a remote Kyma, which earlier generations wrote there, and says
 // which others it has.
 func (r *session) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) ([]string, error) {
-	others := lists.Filter(found.Finalizers, func(finalizer string) bool {
-		return finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge
-	})
+	others := kymas.OtherFinalizers(found)
 	if len(others) == len(found.Finalizers) {
 		return others, nil
 	}

@@ -43,7 +43,6 @@ func Preview(ctx context.Context, kyma *v1beta2.Kyma, settings desired.Settings,
 		return nil, fault.New(f.Kind, f.Reason, "%s", f.Message)
 	}
 	preview := kyma.DeepCopy()
-	accepted := acceptedFrom(cmp.Or(kyma.Status.Remote, &v1beta2.RemoteStatus{}), found)
-	preview.Status.Remote = &accepted
+	preview.Status.Remote = new(acceptedFrom(cmp.Or(kyma.Status.Remote, &v1beta2.RemoteStatus{}), found))
 	return preview, nil
 }

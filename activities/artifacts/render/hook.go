@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 )
 
 // Hook is an object of a chart that is run at a certain moment instead of being kept
@@ -82,7 +84,7 @@ func (h *Hook) readPolicies(policies string) {
 func sortHooks(hooks []Hook) {
 	slices.SortStableFunc(hooks, func(a, b Hook) int {
 		return cmp.Or(
-			compareBool(b.Before, a.Before),
+			lists.TrueFirst(a.Before, b.Before),
 			cmp.Compare(a.Weight, b.Weight),
 			strings.Compare(a.Object.GetName(), b.Object.GetName()),
 			cmp.Compare(kindRank(a.Object.GetKind()), kindRank(b.Object.GetKind())),
@@ -97,15 +99,4 @@ func kindRank(kind string) int {
 		return at
 	}
 	return len(releaseutil.InstallOrder)
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	default:
-		return -1
-	}
 }

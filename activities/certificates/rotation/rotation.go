@@ -47,20 +47,12 @@ type State []Authority
 
 // Of is the authority with this fingerprint.
 func (s State) Of(fingerprint string) (Authority, bool) {
-	i := slices.IndexFunc(s, func(a Authority) bool { return a.Fingerprint == fingerprint })
-	if i < 0 {
-		return Authority{}, false
-	}
-	return s[i], true
+	return lists.Find(s, func(a Authority) bool { return a.Fingerprint == fingerprint })
 }
 
 // In is the first authority in this phase.
 func (s State) In(phase Phase) (Authority, bool) {
-	i := slices.IndexFunc(s, func(a Authority) bool { return a.Phase == phase })
-	if i < 0 {
-		return Authority{}, false
-	}
-	return s[i], true
+	return lists.Find(s, func(a Authority) bool { return a.Phase == phase })
 }
 
 // Accepts tells whether the listener accepts certificates of an authority, if it takes so long at most to read whom it trusts.

@@ -86,8 +86,7 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 		}
 	}
 	plan.Version, plan.Destination = manifest.Spec.Version, destinationOf(manifest)
-	record := planned.Record(manifest, true) // it has no descriptor that could be signed
-	plan.Record = &record
+	plan.Record = new(planned.Record(manifest, true)) // it has no descriptor that could be signed
 	switch {
 	case plan.Existing == nil:
 		plan.Action, plan.Manifest = ActionCreate, manifest

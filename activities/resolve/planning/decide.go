@@ -24,8 +24,7 @@ func (p *planner) decide() {
 
 // record is the entry of the record of plans for a Manifest as it is planned.
 func (p *planner) record(m *v1beta2.Manifest) *v1beta2.PlannedManifest {
-	entry := planned.Record(m, p.Signed)
-	return &entry
+	return new(planned.Record(m, p.Signed))
 }
 
 func (p *planner) decideOne(e *entry) {

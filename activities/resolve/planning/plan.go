@@ -59,15 +59,8 @@ func (p *planner) choose() {
 	}
 	// Mandatory modules go first: the Manifest of a module is theirs before it is an entry's of the same name.
 	slices.SortFunc(p.entries, func(a, b *entry) int {
-		return cmp.Or(first(b.mandatory)-first(a.mandatory), cmp.Compare(a.Module.Name, b.Module.Name))
+		return cmp.Or(lists.TrueFirst(a.mandatory, b.mandatory), cmp.Compare(a.Module.Name, b.Module.Name))
 	})
-}
-
-func first(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // plans puts into words what was decided.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -121,15 +122,9 @@ func withoutRestriction(template *v1beta2.ModuleTemplate, byMeta bool) *v1beta2.
 }
 
 func onePerName(objects []client.Object, preferred string) []client.Object {
-	rank := func(o client.Object) int {
-		if o.GetNamespace() == preferred {
-			return 0
-		}
-		return 1
-	}
 	slices.SortFunc(objects, func(a, b client.Object) int {
 		return cmp.Or(cmp.Compare(desired.KindOf(a), desired.KindOf(b)), cmp.Compare(a.GetName(), b.GetName()),
-			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
+			lists.TrueFirst(a.GetNamespace() == preferred, b.GetNamespace() == preferred), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
 	})
 	return slices.CompactFunc(objects, func(a, b client.Object) bool {
 		return desired.KindOf(a) == desired.KindOf(b) && a.GetName() == b.GetName()

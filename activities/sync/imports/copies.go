@@ -130,10 +130,9 @@ func (m *Importer) deleteCopy(ctx context.Context, template *v1beta2.ModuleTempl
 	if !template.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	uid := template.UID
 	target := remote.MetadataOf(remote.Kind(shared.KindModuleTemplate))
 	target.Name, target.Namespace = template.Name, template.Namespace
-	err := m.controlPlane.Delete(ctx, target, client.Preconditions{UID: &uid})
+	err := m.controlPlane.Delete(ctx, target, client.Preconditions{UID: new(template.UID)})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return controlPlaneFault("delete ModuleTemplate "+desired.NameOf(template), err)
 	}

@@ -13,8 +13,7 @@ import (
 
 // DeleteObject deletes this very object.
 func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	uid := object.UID
-	err := r.Delete(ctx, object, client.Preconditions{UID: &uid})
+	err := r.Delete(ctx, object, client.Preconditions{UID: new(object.UID)})
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("delete %s %s: %w", object.Kind, desired.NameOf(object), err))
 	}

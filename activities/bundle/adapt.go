@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -78,13 +79,8 @@ func (a Adaptation) manages(u *unstructured.Unstructured) bool {
 	if a.Manager == nil {
 		return true
 	}
-	in := func(namespace string) string {
-		if namespace == "" {
-			return a.RemoteNamespace
-		}
-		return namespace
-	}
-	return u.GroupVersionKind() == a.Manager.Schema() && u.GetName() == a.Manager.Name && in(u.GetNamespace()) == in(a.Manager.Namespace)
+	return u.GroupVersionKind() == a.Manager.Schema() && u.GetName() == a.Manager.Name &&
+		cmp.Or(u.GetNamespace(), a.RemoteNamespace) == cmp.Or(a.Manager.Namespace, a.RemoteNamespace)
 }
 
 // addPullSecret adds the Secret to those that a pod's images are pulled with.

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,10 +94,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 
 // refuses tells whether no module may install an object, and records why.
 func (p *Plan) refuses(at Placed) bool {
-	why := at.Object.refused
-	if why == "" {
-		why = reserved.Object(at.Object.GVK.GroupKind(), at.Name)
-	}
+	why := cmp.Or(at.Object.refused, reserved.Object(at.Object.GVK.GroupKind(), at.Name))
 	if why != "" {
 		p.Refused = append(p.Refused, Failure{Object: at.String(), Message: why})
 	}

@@ -6,16 +6,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // KindsText writes down kinds, whatever their version, as the value of AnnotationAssociatedKinds: `<kind>.<group>`, with
 // commas between them, in order; empty for none.
 func KindsText(kinds []v1beta2.GroupVersionKind) string {
-	all := make([]string, 0, len(kinds))
-	for _, kind := range kinds {
-		all = append(all, schema.GroupKind{Group: kind.Group, Kind: kind.Kind}.String())
-	}
+	all := lists.Map(kinds, func(kind v1beta2.GroupVersionKind) string {
+		return schema.GroupKind{Group: kind.Group, Kind: kind.Kind}.String()
+	})
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ",")
 }

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/kyma-project/lifecycle-manager/activities/lists"
@@ -10,10 +11,7 @@ import (
 
 // EntryOf is the name of the module entry that a Manifest was made for.
 func EntryOf(manifest *v1beta2.Manifest) string {
-	if entry := manifest.Annotations[AnnotationModuleEntry]; entry != "" {
-		return entry
-	}
-	return manifest.ModuleName()
+	return cmp.Or(manifest.Annotations[AnnotationModuleEntry], manifest.ModuleName())
 }
 
 // MayUpgradeInRemoval tells whether a Manifest is being deleted and its removal waits for a default custom resource that is

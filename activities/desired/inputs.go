@@ -30,12 +30,7 @@ func annotationsThatMatter() []string {
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
 	trusted, agents string,
 ) string {
-	annotations := map[string]string{}
-	for _, key := range annotationsThatMatter() {
-		if value, set := kyma.Annotations[key]; set {
-			annotations[key] = value
-		}
-	}
+	annotations := lists.Keep(kyma.Annotations, annotationsThatMatter())
 	labels := labelInputs(kyma.Labels)
 	if settings.Ours(kyma.Labels) {
 		// The label is written by the first reconcile itself, so having it and lacking it are the same.

@@ -18,18 +18,12 @@ import (
 
 // ModuleNameOf is the module name of a template: its field, else its label.
 func ModuleNameOf(template *v1beta2.ModuleTemplate) string {
-	if template.Spec.ModuleName != "" {
-		return template.Spec.ModuleName
-	}
-	return template.Labels[shared.LabelModuleName]
+	return cmp.Or(template.Spec.ModuleName, template.Labels[shared.LabelModuleName])
 }
 
 // ReleaseMetaModule is the module that a release meta is about: its field, else its own name.
 func ReleaseMetaModule(meta *v1beta2.ModuleReleaseMeta) string {
-	if meta.Spec.ModuleName != "" {
-		return meta.Spec.ModuleName
-	}
-	return meta.Name
+	return cmp.Or(meta.Spec.ModuleName, meta.Name)
 }
 
 // versionKey is the key of one version of a module.

@@ -52,8 +52,7 @@ func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
 		}
 	}
 	remote := kyma.Status.Remote
-	wanted := Wanted{Complete: true, Channel: remote.Channel}
-	wanted.Channel = cmp.Or(wanted.Channel, shared.DefaultChannel)
+	wanted := Wanted{Complete: true, Channel: cmp.Or(remote.Channel, shared.DefaultChannel)}
 	if sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault {
 		wanted.Modules = union(nil, remote.Modules)
 		return wanted
@@ -69,10 +68,7 @@ func (w Wanted) Module(name string) (v1beta2.Module, bool) {
 
 // ChannelsColumn shows the versions of a release meta's channels to people, in order of the channels.
 func ChannelsColumn(meta *v1beta2.ModuleReleaseMeta) string {
-	shown := make([]string, 0, len(meta.Spec.Channels))
-	for _, assignment := range meta.Spec.Channels {
-		shown = append(shown, assignment.Channel+"="+assignment.Version)
-	}
+	shown := lists.Map(meta.Spec.Channels, func(assignment v1beta2.ChannelVersion) string { return assignment.Channel + "=" + assignment.Version })
 	slices.Sort(shown)
 	return strings.Join(shown, " ")
 }

@@ -2,6 +2,9 @@ package desired
 
 import (
 	"cmp"
+
+	"k8s.io/utils/ptr"
+
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -45,16 +48,15 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 		Catalog:     true,
 	}
 	if spec := kyma.Spec.Sync; spec != nil {
-		s.Enabled = isTrue(spec.Enabled, false)
+		s.Enabled = ptr.Deref(spec.Enabled, false)
 		s.Generation = v1beta2.SyncGenerationExplicit
 		if spec.Strategy == v1beta2.SyncStrategyLocalClient {
 			s.Strategy = v1beta2.SyncStrategyLocalClient
 		}
 		s.Name = kyma.Name
-		s.Namespace = spec.Namespace
-		s.Namespace = cmp.Or(s.Namespace, kyma.Namespace)
-		s.CopyModules = !isTrue(spec.NoModuleCopy, true)
-		s.Catalog = isTrue(spec.ModuleCatalog, true)
+		s.Namespace = cmp.Or(spec.Namespace, kyma.Namespace)
+		s.CopyModules = !ptr.Deref(spec.NoModuleCopy, true)
+		s.Catalog = ptr.Deref(spec.ModuleCatalog, true)
 	}
 	if recorded := kyma.Status.Remote; Placed(kyma) {
 		wanted := Place{Name: s.Name, Namespace: s.Namespace, Generation: s.Generation}
@@ -85,11 +87,4 @@ func Placed(kyma *v1beta2.Kyma) bool {
 // known.
 func IsAccepted(kyma *v1beta2.Kyma) bool {
 	return kyma.Status.Remote != nil && kyma.Status.Remote.UID != ""
-}
-
-func isTrue(value *bool, otherwise bool) bool {
-	if value == nil {
-		return otherwise
-	}
-	return *value
 }

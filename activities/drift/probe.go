@@ -3,6 +3,7 @@ package drift
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -86,12 +87,9 @@ type differences struct {
 func (d *differences) add(m *v1beta2.Manifest, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, known := range d.all {
-		if known.Manifest == m {
-			return
-		}
+	if !slices.ContainsFunc(d.all, func(known Difference) bool { return known.Manifest == m }) {
+		d.all = append(d.all, Difference{Manifest: m, Reason: reason})
 	}
-	d.all = append(d.all, Difference{Manifest: m, Reason: reason})
 }
 
 func (d *differences) fail(err error) {

@@ -6,6 +6,7 @@
 package hint
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -16,10 +17,7 @@ func For(reason string) string { return ofReason(reason) }
 
 // Or returns what is known of the one case, or else what can be done about its reason.
 func Or(particular, reason string) string {
-	if particular != "" {
-		return particular
-	}
-	return For(reason)
+	return cmp.Or(particular, For(reason))
 }
 
 // Of returns what can be done about an error: what is known of the one case, or of its reason. Of an error that nobody has

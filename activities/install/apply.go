@@ -75,23 +75,18 @@ func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, u
 	}
 	result := ApplyResult{InputsDigest: manifests.InputsDigest(m), Module: m.ModuleName(), Version: m.Spec.Version, Kyma: m.KymaName()}
 	if !m.DeletionTimestamp.IsZero() {
-		result.Outcome = manifests.OutcomeDeleting
-		return result, nil
+		return result.as(manifests.OutcomeDeleting, readiness.Observed{})
 	}
 	ownership, err := a.steps.CheckOwnership(ctx, m)
 	switch {
 	case err != nil:
 		return ApplyResult{}, err
 	case ownership.Refusal != nil:
-		result.Outcome, result.Observed = manifests.OutcomeRefused, *ownership.Refusal
-		return result, nil
+		return result.as(manifests.OutcomeRefused, *ownership.Refusal)
 	case ownership.OtherInstance:
-		result.Outcome = manifests.OutcomeNotOurs
-		return result, nil
+		return result.as(manifests.OutcomeNotOurs, readiness.Observed{})
 	case m.IsSkipReconciliation():
-		result.Outcome = manifests.OutcomeSkipped
-		result.Observed = manifests.Skipped(m)
-		return result, nil
+		return result.as(manifests.OutcomeSkipped, manifests.Skipped(m))
 	}
 	if err := adoption.Adopt(ctx, a.steps, m); err != nil {
 		return ApplyResult{}, a.steps.RecordRejected(ctx, m, err)
@@ -107,20 +102,20 @@ func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, u
 	}
 	result.InputsDigest = manifests.InputsDigest(m)
 	if undecided != nil {
-		result.Outcome, result.Observed = manifests.OutcomeRefused, *undecided
-		return result, nil
+		return result.as(manifests.OutcomeRefused, *undecided)
 	}
-	if other, err := a.steps.InstalledByAnother(ctx, m); err != nil || other != nil {
-		return result.shared(other), err
+	if other, err := a.steps.InstalledByAnother(ctx, m); err != nil {
+		return ApplyResult{}, err
+	} else if other != nil {
+		return result.as(manifests.OutcomeShared, *other)
 	}
 	job, err := a.applier.Prepare(ctx, m)
 	if errors.Is(err, apply.ErrLater) {
-		result.Outcome = manifests.OutcomeLater
-		return result, nil
+		return result.as(manifests.OutcomeLater, readiness.Observed{})
 	}
 	if err != nil {
 		if observed, known := a.observeUnfetched(ctx, m, result.InputsDigest, err); known {
-			return result.incomplete(observed), nil
+			return result.as(manifests.OutcomeIncomplete, observed)
 		}
 		return ApplyResult{}, a.steps.RecordRejected(ctx, m, err)
 	}
@@ -133,9 +128,9 @@ func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, u
 		return ApplyResult{}, err
 	}
 	if len(unservable) > 0 {
-		result.Outcome = manifests.OutcomeIncomplete
-		result.Observed = readiness.Observed{State: shared.StateError, Reason: readiness.ReasonStoredVersions, Message: "nothing was applied: " + objects.FirstOf(unservable)}
-		return result, nil
+		return result.as(manifests.OutcomeIncomplete, readiness.Observed{
+			State: shared.StateError, Reason: readiness.ReasonStoredVersions, Message: "nothing was applied: " + objects.FirstOf(unservable),
+		})
 	}
 	return a.CarryOut(ctx, job, result)
 }

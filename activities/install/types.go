@@ -47,11 +47,8 @@ type WaitResult struct {
 	manifests.News
 }
 
-// shared is the result of reconciling a module that another Manifest installs.
-func (r ApplyResult) shared(o *readiness.Observed) ApplyResult {
-	if o == nil {
-		return ApplyResult{}
-	}
-	r.Outcome, r.Observed = manifests.OutcomeShared, *o
-	return r
+// as is the result where a reconcile ends with this outcome and observation.
+func (r ApplyResult) as(outcome manifests.Outcome, o readiness.Observed) (ApplyResult, error) {
+	r.Outcome, r.Observed = outcome, o
+	return r, nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -71,10 +70,4 @@ func withoutRepair(o readiness.Observed, gone, changed []string, f fault.Fault) 
 	}
 	o.Message = fault.Message(o.Message)
 	return o
-}
-
-// incomplete is the result of a reconcile that observed the module, but could not apply anything.
-func (r ApplyResult) incomplete(o readiness.Observed) ApplyResult {
-	r.Outcome, r.Observed = manifests.OutcomeIncomplete, o
-	return r
 }

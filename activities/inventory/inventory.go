@@ -3,6 +3,7 @@ package inventory
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,15 +66,7 @@ func Record(
 
 // Sorted returns the entries of an inventory, sorted by id.
 func Sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
-	if len(byID) == 0 {
-		return nil
-	}
-	all := make([]v1beta2.InventoryEntry, 0, len(byID))
-	for _, e := range byID {
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b v1beta2.InventoryEntry) int { return strings.Compare(a.ID, b.ID) })
-	return all
+	return slices.SortedFunc(maps.Values(byID), func(a, b v1beta2.InventoryEntry) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // Count is the number of objects that the module has, without obsolete ones.

@@ -1,8 +1,6 @@
 package inventory
 
 import (
-	"bytes"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -13,8 +11,7 @@ func AppliedBy(live metav1.Object, manager string) *fieldpath.Set {
 		if e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
 			continue
 		}
-		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err == nil && !set.Empty() {
+		if set := FieldsIn(&e); !set.Empty() {
 			return set
 		}
 	}

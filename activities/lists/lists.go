@@ -75,3 +75,14 @@ func TrueFirst(a, b bool) int {
 	}
 	return 1
 }
+
+// Keep returns those entries of a map whose keys are listed.
+func Keep(all map[string]string, keys []string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range keys {
+		if value, set := all[key]; set {
+			kept[key] = value
+		}
+	}
+	return kept
+}

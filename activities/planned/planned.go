@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,17 +30,6 @@ func Annotations() []string {
 		desired.AnnotationImagePullSecret,
 		desired.AnnotationAssociatedKinds, desired.AnnotationAgent, shared.AnnotationInjects,
 	}
-}
-
-// Keep returns those entries of a map whose keys are listed.
-func Keep(all map[string]string, keys []string) map[string]string {
-	kept := map[string]string{}
-	for _, key := range keys {
-		if value, set := all[key]; set {
-			kept[key] = value
-		}
-	}
-	return kept
 }
 
 // Record returns the entry for a Manifest as a plan decided it. Signed is PlannedManifest.Signed.
@@ -81,5 +71,5 @@ func shown(kyma *v1beta2.Kyma) []string {
 }
 
 func digest(m *v1beta2.Manifest) string {
-	return desired.DigestOf(desired.SpecDigest(m.Spec), Keep(m.Labels, Labels()), Keep(m.Annotations, Annotations()))[:16]
+	return desired.DigestOf(desired.SpecDigest(m.Spec), lists.Keep(m.Labels, Labels()), lists.Keep(m.Annotations, Annotations()))[:16]
 }

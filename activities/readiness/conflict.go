@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -129,8 +130,5 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // ManagerName names a field manager for messages.
 func ManagerName(manager string) string {
-	if manager == "" {
-		return "somebody"
-	}
-	return manager
+	return cmp.Or(manager, "somebody")
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -155,10 +156,7 @@ func manifestsDiffer(view resolve.View) bool {
 }
 
 func summary(kyma *v1beta2.Kyma) ReportResult {
-	result := ReportResult{Outcome: OutcomeReported, State: kyma.Status.State, Channel: kyma.Status.ActiveChannel}
-	if result.Channel == "" {
-		result.Channel = kyma.Spec.EffectiveChannel()
-	}
+	result := ReportResult{Outcome: OutcomeReported, State: kyma.Status.State, Channel: cmp.Or(kyma.Status.ActiveChannel, kyma.Spec.EffectiveChannel())}
 	if operation := kyma.Status.LastOperation; operation != nil {
 		result.Message = operation.Operation
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -229,8 +230,8 @@ func asPlanned(existing *v1beta2.Manifest) *v1beta2.Manifest {
 			Name:            existing.Name,
 			Namespace:       existing.Namespace,
 			OwnerReferences: existing.OwnerReferences,
-			Labels:          planned.Keep(existing.Labels, planned.Labels()),
-			Annotations:     planned.Keep(existing.Annotations, planned.Annotations()),
+			Labels:          lists.Keep(existing.Labels, planned.Labels()),
+			Annotations:     lists.Keep(existing.Annotations, planned.Annotations()),
 		},
 		Spec: *existing.Spec.DeepCopy(),
 	}
@@ -238,8 +239,8 @@ func asPlanned(existing *v1beta2.Manifest) *v1beta2.Manifest {
 
 // Differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.
 func Differs(existing, wanted *v1beta2.Manifest) bool {
-	return !maps.Equal(planned.Keep(existing.Labels, planned.Labels()), planned.Keep(wanted.Labels, planned.Labels())) ||
-		!maps.Equal(planned.Keep(existing.Annotations, planned.Annotations()), planned.Keep(wanted.Annotations, planned.Annotations())) ||
+	return !maps.Equal(lists.Keep(existing.Labels, planned.Labels()), lists.Keep(wanted.Labels, planned.Labels())) ||
+		!maps.Equal(lists.Keep(existing.Annotations, planned.Annotations()), lists.Keep(wanted.Annotations, planned.Annotations())) ||
 		!sameOwner(existing, wanted) ||
 		!sameSpec(existing.Spec, wanted.Spec)
 }

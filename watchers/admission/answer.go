@@ -48,11 +48,11 @@ func refused(kind string, object client.Object, problems field.ErrorList) error 
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: kind}, object.GetName(), problems)
 }
 
-// passing lets pass what a validator has nothing to say about.
-type passing[T runtime.Object] struct{}
+// permissive lets pass what a validator has nothing to say about.
+type permissive[T runtime.Object] struct{}
 
 // ValidateCreate lets every new object pass.
-func (passing[T]) ValidateCreate(context.Context, T) (admission.Warnings, error) { return nil, nil }
+func (permissive[T]) ValidateCreate(context.Context, T) (admission.Warnings, error) { return nil, nil }
 
 // ValidateDelete lets every deletion pass.
-func (passing[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+func (permissive[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }

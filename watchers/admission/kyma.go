@@ -16,7 +16,7 @@ import (
 // kymas warns about edits of Kymas. It refuses only what no schema is for: a deferral that cannot be read. It has nothing to
 // say about new ones: no remote side decides yet, and nothing is installed whose upgrade could be put off.
 type kymas struct {
-	passing[*v1beta2.Kyma]
+	permissive[*v1beta2.Kyma]
 	settings desired.Settings
 }
 

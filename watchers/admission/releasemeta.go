@@ -21,7 +21,7 @@ import (
 // releaseMetas says what an edit of a ModuleReleaseMeta would do. It refuses nothing, and does without a warning where it
 // cannot say it.
 type releaseMetas struct {
-	passing[*v1beta2.ModuleReleaseMeta]
+	permissive[*v1beta2.ModuleReleaseMeta]
 	settings desired.Settings
 	// cached reads informers only, with the indexes of package desired: whoever edits waits for the answer.
 	cached client.Reader

@@ -17,13 +17,13 @@ import (
 
 // policies validates RolloutPolicies.
 type policies struct {
-	passing[*v1beta2.RolloutPolicy]
+	permissive[*v1beta2.RolloutPolicy]
 	settings desired.Settings
 }
 
 // rollouts validates ModuleRollouts. Their approvals are a matter of type approvals.
 type rollouts struct {
-	passing[*v1beta2.ModuleRollout]
+	permissive[*v1beta2.ModuleRollout]
 	settings desired.Settings
 }
 

@@ -18,7 +18,7 @@ import (
 
 // templates validates ModuleTemplates.
 type templates struct {
-	passing[*v1beta2.ModuleTemplate]
+	permissive[*v1beta2.ModuleTemplate]
 	settings desired.Settings
 }
 

@@ -68,7 +68,9 @@ func removeLeftovers(ctx context.Context, job *Installation) error {
 		api := job.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(namespace)
 		live, err := api.Get(ctx, o.Name, metav1.GetOptions{})
 		if err == nil && live.Labels[shared.LabelManagedBy] == shared.ManagedByKyma {
-			err = api.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID}})
+			err = api.Delete(ctx, o.Name, metav1.DeleteOptions{
+				PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID},
+			})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("delete %s %s of upstream's agent: %w", o.GVK.Kind, o.Name, err)

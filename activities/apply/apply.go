@@ -320,7 +320,9 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 	if !job.Owner.Owns(live) {
 		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name exists that is not this module's")
 	}
-	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID}})
+	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{
+		PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID},
+	})
 	return client.IgnoreNotFound(err)
 }
 

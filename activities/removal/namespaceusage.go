@@ -83,7 +83,8 @@ func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInte
 	}
 	// Built-in kinds first, and always in the same order, so that the message is the same each time.
 	slices.SortFunc(n.kinds, func(a, b namespaceKind) int {
-		return cmp.Or(lists.TrueFirst(kinds.IsBuiltIn(a.groupKind()), kinds.IsBuiltIn(b.groupKind())), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+		return cmp.Or(lists.TrueFirst(kinds.IsBuiltIn(a.groupKind()), kinds.IsBuiltIn(b.groupKind())),
+			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 }
 

@@ -54,7 +54,8 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 	}
 	// What several have is handed over to one that stays, where there is one.
 	slices.SortFunc(used.Manifests, func(a, b *v1beta2.Manifest) int {
-		return cmp.Or(lists.TrueFirst(a.DeletionTimestamp.IsZero(), b.DeletionTimestamp.IsZero()), cmp.Compare(inventory.MarkOf(a), inventory.MarkOf(b)))
+		return cmp.Or(lists.TrueFirst(a.DeletionTimestamp.IsZero(), b.DeletionTimestamp.IsZero()),
+			cmp.Compare(inventory.MarkOf(a), inventory.MarkOf(b)))
 	})
 	for _, other := range used.Manifests {
 		used.add(other)

@@ -108,7 +108,10 @@ const skippedDigest = "skipped"
 
 // removalView is the view of a Kyma under deletion: nothing is wanted any more.
 func removalView(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
-	return resolve.View{Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true}, Plans: planning.Plans{Unwanted: lists.Pointers(manifests)}}
+	return resolve.View{
+		Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true},
+		Plans: planning.Plans{Unwanted: lists.Pointers(manifests)},
+	}
 }
 
 // orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.

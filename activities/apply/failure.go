@@ -177,7 +177,7 @@ func (o *Outcomes) toDo(reason string) string {
 	if reasons = slices.Compact(reasons); len(reasons) == 1 && reasons[0] == reason {
 		return ""
 	}
-	hints = append(hints, lists.Map(reasons, func(of string) string { return hint.For(of) })...)
+	hints = append(hints, lists.Map(reasons, hint.For)...)
 	return fault.Message(strings.Join(hints, "; "))
 }
 

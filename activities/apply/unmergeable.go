@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Server-side apply puts our fields beside those of others. For some changes that people make, the result is refused as
@@ -69,7 +69,7 @@ func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body [
 	if err != nil {
 		return adaptation{}, err
 	}
-	client := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
+	api := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
 	patch := func(ctx context.Context, resourceVersion string, managed []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 		encoded, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
 			"uid": live.GetUID(), "resourceVersion": resourceVersion, "managedFields": managed,
@@ -77,7 +77,7 @@ func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body [
 		if err != nil {
 			return nil, err
 		}
-		return client.Patch(ctx, p.Name.Name, types.MergePatchType, encoded, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+		return api.Patch(ctx, p.Name.Name, types.MergePatchType, encoded, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 	}
 	now, err := patch(ctx, live.GetResourceVersion(), taken)
 	if err != nil {

@@ -111,6 +111,7 @@ func (m Management) maker() maker {
 		return certManager{}
 	case GardenerManaged:
 		return gardener{}
+	case SelfManaged:
 	}
 	return nil
 }

@@ -32,9 +32,8 @@ func (o Options) labelsOf(namespace, kyma string) map[string]string {
 
 // checkOwner refuses an object that is for another Kyma. One without labels is of an earlier release, or of upstream's.
 func checkOwner(object client.Object, namespace, kyma string) error {
-	labels := object.GetLabels()
-	name, hasName := labels[shared.LabelKymaName]
-	of, hasNamespace := labels[LabelKymaNamespace]
+	name, hasName := object.GetLabels()[shared.LabelKymaName]
+	of, hasNamespace := object.GetLabels()[LabelKymaNamespace]
 	if hasName && name != kyma || hasNamespace && of != namespace {
 		return fault.New(fault.Rejected, ReasonNameTaken, "%s %s/%s is the certificate of Kyma %s/%s, and cannot be that of Kyma %s/%s as well",
 			kindOf(object), object.GetNamespace(), object.GetName(), of, name, namespace, kyma).

@@ -51,8 +51,8 @@ type kindInfo struct {
 var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
 // NewMapper returns a mapper that asks a cluster with this client.
-func NewMapper(client rest.Interface) *Mapper {
-	return &Mapper{client: client, known: map[string]map[string]kindInfo{}}
+func NewMapper(api rest.Interface) *Mapper {
+	return &Mapper{client: api, known: map[string]map[string]kindInfo{}}
 }
 
 // Resource returns how to address a kind. Without a version the built-in, else the preferred one is

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // AgentCertificate is the version of the certificate of the agent of a Kyma of this name, as the informer of Secrets knows

@@ -24,7 +24,7 @@ func bounded(t *testing.T) (*instance, *time.Time) {
 	var err error
 	f.budget, err = budget.New(budget.Options{ControlPlane: f.cluster, Cache: f.cluster, Limits: budget.Limits{Min: 2}, Events: f, Now: func() time.Time { return now }})
 	require.NoError(t, err)
-	f.Activities.Budget = f.budget
+	f.Budget = f.budget
 	return f, &now
 }
 

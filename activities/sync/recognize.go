@@ -3,10 +3,11 @@ package sync
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A change of the catalog makes thousands of synchronizations of which each has to write two or three objects. They need

@@ -22,13 +22,13 @@ func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObject
 }
 
 // Label sets labels and annotations on an object that was read, and touches nothing else of it.
-func (r *Cluster) Label(ctx context.Context, object client.Object, labels, annotations map[string]string) error {
+func (r *Cluster) Label(ctx context.Context, object client.Object, label, annotate map[string]string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is no object of an API server", object)
 	}
-	object.SetLabels(Merged(object.GetLabels(), labels))
-	object.SetAnnotations(Merged(object.GetAnnotations(), annotations))
+	object.SetLabels(Merged(object.GetLabels(), label))
+	object.SetAnnotations(Merged(object.GetAnnotations(), annotate))
 	if err := r.Patch(ctx, object, client.MergeFrom(before), FieldOwner()); err != nil {
 		return fmt.Errorf("label %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}

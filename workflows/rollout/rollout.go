@@ -1,7 +1,6 @@
 // Package rollout has Workflow, which takes one ModuleRollout from its first stage to its end. Each of its steps is one
 // activity, which reads the truth, decides and writes the rollout's status; between them it sleeps until the next deadline or
-// a kick. It holds nothing that is not in that status: begun anew, it goes on where the status says. next.go decides what a
-// run does next.
+// a kick. It holds nothing that is not in that status: begun anew, it goes on where the status says.
 package rollout
 
 import (
@@ -51,8 +50,14 @@ type Result struct {
 	Completed bool `json:"completed"`
 }
 
-// minWait is how long a run waits between two steps. Watchers space their kicks by the age of the stage.
-const minWait = time.Second
+const (
+	// minWait is how long a run waits between two steps. Watchers space their kicks by the age of the stage.
+	minWait = time.Second
+	// rejectedWait is when a step is taken again that cannot succeed without a change.
+	rejectedWait = time.Hour
+	// forever is how long a run sleeps that only a kick can wake.
+	forever = 365 * 24 * time.Hour
+)
 
 // Workflow works for one ModuleRollout until that has ended, or is gone.
 func Workflow(ctx workflow.Context, in Input) error {
@@ -64,18 +69,18 @@ type run struct {
 	entity.Run
 	// last is what the last step found.
 	last advance.Out
-	// evaluated is true once this workflow has taken a step.
-	evaluated bool
+	// continued is true where an earlier run has taken a step.
+	continued bool
 	advance   *advance.Activities
 }
 
 func newRun(ctx workflow.Context, in Input) *run {
-	r := &run{evaluated: in.Carry != nil}
+	r := &run{continued: in.Carry != nil}
 	carried := Carry{}
-	if r.evaluated {
+	if r.continued {
 		carried = *in.Carry
 	}
-	if r.evaluated && carried.StepAt.IsZero() {
+	if r.continued && carried.StepAt.IsZero() {
 		carried.StepAt = workflow.Now(ctx).Add(forever)
 	}
 	r.last = carried.Last
@@ -87,37 +92,20 @@ func newRun(ctx workflow.Context, in Input) *run {
 	return r
 }
 
-// run is the life of one run: decide what to do next, do it, until the rollout has ended or is gone.
+// run is the life of one run, until the rollout has ended or is gone.
 func (r *run) run(ctx workflow.Context) error {
 	if err := r.Serve(ctx, kick.UpdateEvaluate, r.evaluate, nil); err != nil {
 		return err
 	}
-	for {
-		r.Drain()
-		switch r.next(ctx) {
-		case stepAdvance:
-			if err := r.step(ctx); err != nil {
-				return err
-			}
-		case stepContinue:
-			return r.ContinueAsNew(ctx, kick.RolloutWorkflow, r.input)
-		case stepComplete:
-			if done, err := r.MayComplete(ctx, nil); done || err != nil {
-				return err
-			}
-		case stepSleep:
-			if err := r.Rest(ctx, r.sleepsFor(), nil); err != nil {
-				return err
-			}
-		}
-	}
+	return r.Loop(ctx, entity.Loop{
+		Workflow: kick.RolloutWorkflow, Input: r.input, Begun: r.continued, Step: r.step, SleepsFor: r.sleepsFor,
+		IsOver: func() bool { return r.Fault.IsZero() && (r.last.Gone || r.last.Ended) },
+	})
 }
 
 // evaluate asks for a step that starts from now on and waits until it has ended.
 func (r *run) evaluate(ctx workflow.Context) (Result, error) {
-	wanted := r.Started + 1
-	r.Box.Put(kick.Kick{Reason: "evaluation requested", Urgent: true})
-	completed, err := r.AwaitRequested(ctx, "a caller waits for an evaluation to end", func() bool { return r.Ended >= wanted })
+	completed, err := r.Request(ctx, "evaluation requested", "an evaluation")
 	if err != nil {
 		return Result{}, err
 	}
@@ -127,7 +115,6 @@ func (r *run) evaluate(ctx workflow.Context) (Result, error) {
 // step takes the next step of the rollout. A kick that comes from now on means one more.
 func (r *run) step(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
-	r.evaluated = true
 	r.View.Do("evaluating: "+cmp.Or(pending.Reason, "started"), started)
 	var out advance.Out
 	err := r.Do(ctx, kick.ControlPlaneQueue, "evaluate the clusters, release or wait", &out, r.advance.AdvanceRollout, advance.In{Ref: r.Ref})
@@ -170,4 +157,16 @@ func (r *run) input() any {
 	return Input{Ref: r.Ref, Carry: &Carry{
 		Pending: now.Pending, Later: now.Later, Attempt: now.Attempt, StepAt: now.RetryAt, NotBefore: now.Pace.Until, Fault: now.Fault, Last: r.last,
 	}}
+}
+
+// sleepsFor says in words what a sleeping run waits for.
+func (r *run) sleepsFor() string {
+	switch {
+	case !r.Fault.IsZero():
+		return "the next attempt: " + r.Fault.Reason
+	case r.Box.Any():
+		return "the rate limit before the next step"
+	default:
+		return cmp.Or(r.last.WaitsFor, "a change")
+	}
 }

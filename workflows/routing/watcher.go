@@ -1,5 +1,5 @@
 // Package routing has WatcherWorkflow: it sets up the routing of one Watcher until that has settled, and is started again by
-// the next change. next.go decides what a run does next.
+// the next change.
 package routing
 
 import (
@@ -50,14 +50,14 @@ func WatcherWorkflow(ctx workflow.Context, in Input) error {
 type run struct {
 	entity.Run
 	state Carry
-	// reconciled is true once this workflow has reconciled the Watcher.
-	reconciled bool
-	routing    *activities.Activities
+	// continued is true where an earlier run has reconciled the Watcher.
+	continued bool
+	routing   *activities.Activities
 }
 
 func newRun(ctx workflow.Context, in Input) *run {
-	r := &run{reconciled: in.Carry != nil}
-	if r.reconciled {
+	r := &run{continued: in.Carry != nil}
+	if r.continued {
 		r.state = *in.Carry
 	}
 	r.Run = entity.NewRun(ctx, in.Ref, r.state.Carry)
@@ -65,37 +65,20 @@ func newRun(ctx workflow.Context, in Input) *run {
 	return r
 }
 
-// run is the life of one run: decide what to do next, do it, until the Watcher has settled or is gone.
+// run is the life of one run, until the Watcher has settled or is gone.
 func (r *run) run(ctx workflow.Context) error {
 	if err := r.Serve(ctx, kick.UpdateReconcile, r.reconcileNow, nil); err != nil {
 		return err
 	}
-	for {
-		r.Drain()
-		switch r.next(ctx) {
-		case stepReconcile:
-			if err := r.reconcile(ctx); err != nil {
-				return err
-			}
-		case stepContinue:
-			return r.ContinueAsNew(ctx, kick.WatcherWorkflow, r.input)
-		case stepComplete:
-			if done, err := r.MayComplete(ctx, nil); done || err != nil {
-				return err
-			}
-		case stepSleep:
-			if err := r.Rest(ctx, r.sleepsFor(), nil); err != nil {
-				return err
-			}
-		}
-	}
+	return r.Loop(ctx, entity.Loop{
+		Workflow: kick.WatcherWorkflow, Input: r.input, Begun: r.continued, Step: r.reconcile, SleepsFor: r.sleepsFor,
+		IsOver: func() bool { return r.RetryAt.IsZero() },
+	})
 }
 
 // reconcileNow asks for a reconcile that starts from now on and waits until it has ended.
 func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
-	wanted := r.Started + 1
-	r.Box.Put(kick.Kick{Reason: "reconcile requested", Urgent: true})
-	completed, err := r.AwaitRequested(ctx, "a caller waits for a reconcile to end", func() bool { return r.Ended >= wanted })
+	completed, err := r.Request(ctx, "reconcile requested", "a reconcile")
 	if err != nil {
 		return Result{}, err
 	}
@@ -105,7 +88,6 @@ func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 // reconcile is one reconcile of the Watcher. A kick that comes from now on means one more.
 func (r *run) reconcile(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
-	r.reconciled = true
 	r.View.Do("routing: "+cmp.Or(pending.Reason, "started"), started)
 	in := activities.In{Ref: r.Ref, Gateways: gatewaysOf(pending)}
 	var out activities.Out
@@ -144,4 +126,12 @@ func (r *run) input() any {
 	carry := r.state
 	carry.Carry = r.Carried()
 	return Input{Ref: r.Ref, Carry: &carry}
+}
+
+// sleepsFor says in words what a sleeping run waits for.
+func (r *run) sleepsFor() string {
+	if !r.RetryAt.IsZero() {
+		return "the next attempt: " + r.Fault.Reason
+	}
+	return "the rate limit before the next reconcile"
 }

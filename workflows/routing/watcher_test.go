@@ -172,21 +172,3 @@ func TestAnUpdateAnswersWithTheStateReached(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.True(t, answered)
 }
-
-func TestWhatARunDoesNext(t *testing.T) {
-	for name, c := range map[string]struct {
-		s    situation
-		want step
-	}{
-		"a new run reconciles":                {situation{MustContinue: true}, stepReconcile},
-		"nothing is left":                     {situation{Reconciled: true, MustContinue: true, NewBuild: true}, stepComplete},
-		"a kick is due":                       {situation{Reconciled: true, Pending: true, Due: true}, stepReconcile},
-		"a kick waits for its turn":           {situation{Reconciled: true, Pending: true}, stepSleep},
-		"a retry waits":                       {situation{Reconciled: true, Retry: true}, stepSleep},
-		"a retry is due":                      {situation{Reconciled: true, Retry: true, Due: true}, stepReconcile},
-		"another build does not act":          {situation{Reconciled: true, Pending: true, Due: true, NewBuild: true}, stepContinue},
-		"a long history ends before it grows": {situation{Reconciled: true, Retry: true, MustContinue: true}, stepContinue},
-	} {
-		require.Equal(t, c.want, decide(c.s), name)
-	}
-}

@@ -1,6 +1,7 @@
 // Package entity is the engine of the workflows that work for one resource, such as a Kyma: it receives kicks, decides when they are
 // acted on, retries what failed, answers updates, sleeps, and ends runs. An Entity has the kicks, pace and retries of what is worked
-// for: of the resource, or of one of a Kyma's modules. A Run is one run of such a workflow.
+// for: of the resource, or of one of a Kyma's modules. A Run is one run of such a workflow. One
+// that takes a single kind of step lives in Run.Loop; one with several has a loop of its own:
 //
 //	for {
 //		r.Drain()

@@ -227,3 +227,13 @@ func (t template) size() int64 {
 	}
 	return int64(total)
 }
+
+// Adapted returns the rendered objects as Build takes them into a bundle, before it encodes them: without the fields that
+// others own, and with the adaptation. The rendered objects are changed.
+func Adapted(rendered *render.Rendered, by Adaptation) ([]*unstructured.Unstructured, error) {
+	dropIgnored(rendered.Objects)
+	if err := by.adapt(rendered.Objects); err != nil {
+		return nil, err
+	}
+	return rendered.Objects, nil
+}

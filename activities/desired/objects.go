@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,4 +23,11 @@ func KindOf(object client.Object) string {
 		return shared.KindModuleTemplate
 	}
 	return meta.AsPartialObjectMetadata(object).Kind
+}
+
+// Recorded are the names on record and others, sorted, each once.
+func Recorded(names, others []string) []string {
+	all := slices.Concat(names, others)
+	slices.Sort(all)
+	return slices.Compact(all)
 }

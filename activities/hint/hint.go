@@ -9,7 +9,10 @@ import (
 	"cmp"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // For returns what can be done about a reason; empty where nothing can, or need be, done.
@@ -40,3 +43,20 @@ func With(message, todo string) string {
 
 // OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.
 const OtherFinalizers = "whoever set these finalizers must take them off"
+
+// Recorder records Events. A client-go record.EventRecorder is one.
+type Recorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
+}
+
+// Record records an Event with what can be done about it, which is in an annotation beside the message. Both are bounded
+// like the message of a fault.
+func Record(events Recorder, object runtime.Object, eventType, reason, message, hint string) {
+	message = fault.Message(message)
+	if hint == "" {
+		events.Event(object, eventType, reason, message)
+		return
+	}
+	events.AnnotatedEventf(object, map[string]string{shared.AnnotationHint: fault.Message(hint)}, eventType, reason, "%s", message)
+}

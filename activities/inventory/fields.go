@@ -42,3 +42,16 @@ const subresourceScale = "scale"
 
 // Replicas is the path of the number of a workload's replicas.
 func Replicas() fieldpath.Path { return fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas) }
+
+// AppliedBy returns the fields of an object that a field manager applied and still owns; nil if there are none.
+func AppliedBy(live metav1.Object, manager string) *fieldpath.Set {
+	for _, e := range live.GetManagedFields() {
+		if e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
+			continue
+		}
+		if set := FieldsIn(&e); !set.Empty() {
+			return set
+		}
+	}
+	return nil
+}

@@ -2,7 +2,9 @@ package inventory
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,3 +89,14 @@ func LayersRef(m *v1beta2.Manifest) string {
 
 // NamespaceManager is the field manager for namespaces that existed before the module.
 func (o Owner) NamespaceManager() string { return shared.FieldManagerModuleResources + "/" + o.Name }
+
+// runOf names the run of the hooks of a Manifest's layers, in a form that fits into an annotation.
+func runOf(m *v1beta2.Manifest) string {
+	hash := fnv.New64a()
+	// A hash.Hash never returns an error from Write.
+	_, _ = hash.Write([]byte(LayersRef(m)))
+	return strconv.FormatUint(hash.Sum64(), 16)
+}
+
+// HookRan is what an inventory entry records of a hook that ran for these layers, in this phase.
+func HookRan(ref, phase string) string { return ref + " " + phase }

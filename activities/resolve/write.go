@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -63,4 +65,25 @@ func sameRemote(a, b *v1beta2.Kyma) bool {
 	}
 	return a.Status.Remote.Channel == b.Status.Remote.Channel &&
 		equality.Semantic.DeepEqual(a.Status.Remote.Modules, b.Status.Remote.Modules)
+}
+
+// recordTarget records where a Manifest goes into its status, where that does not say so. It needs no resource version: what
+// it says is about one spec, whichever the Manifest has by now.
+func (a *Activities) recordTarget(ctx context.Context, t *planning.Destination, manifest *v1beta2.Manifest) error {
+	if !t.Differs(manifest) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": manifest.UID}, "status": map[string]any{"target": t.Record},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the target of %s: %w", planning.Describe(manifest), err)
+	}
+	now := &v1beta2.Manifest{}
+	now.Name, now.Namespace = manifest.Name, manifest.Namespace
+	err = a.ControlPlane.Status().Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("record the target of %s: %w", planning.Describe(manifest), err)
+	}
+	return nil
 }

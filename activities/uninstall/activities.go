@@ -6,7 +6,9 @@ package uninstall
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
 )
 
@@ -21,4 +23,19 @@ type Activities struct {
 // New returns the activities, to be registered with a worker.
 func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, installer *install.Activities) *Activities {
 	return &Activities{steps: steps, applier: applier, removals: removals, install: installer}
+}
+
+// RemoveInput names the Manifest to remove, and what was last reported of the removal.
+type RemoveInput struct {
+	Ref      kick.Ref           `json:"ref"`
+	Reported readiness.Observed `json:"reported"`
+}
+
+// RemoveResult is the progress of the removal.
+type RemoveResult struct {
+	// Outcome is OutcomeGone, OutcomeWaiting, OutcomeRemoved, OutcomeRefused, OutcomeSkipped, or OutcomeApplied when the
+	// Manifest is not being deleted.
+	Outcome  manifests.Outcome  `json:"outcome"`
+	Observed readiness.Observed `json:"observed"`
+	manifests.News
 }

@@ -3,11 +3,15 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 )
 
 // Add registers all collectors, those with a series per Kyma and module only where perCluster says so, and has the manager
@@ -33,4 +37,20 @@ func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registere
 		}
 	}
 	return asked, mgr.Add(asked)
+}
+
+const (
+	// pollEvery is how long after one answer what no informer knows is asked for again, and pollWithin bounds that.
+	pollEvery, pollWithin = time.Minute, 30 * time.Second
+)
+
+// poll asks at once, and again and again until ctx is done. What could not be learned is logged as this message.
+func poll(ctx context.Context, log logr.Logger, message string, ask func(context.Context) error) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		within, cancel := context.WithTimeout(ctx, pollWithin)
+		defer cancel()
+		if err := ask(within); err != nil && ctx.Err() == nil {
+			log.V(1).Info(message, logkey.Error, err.Error())
+		}
+	}, pollEvery)
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/installations"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -38,22 +37,4 @@ func (a *Steps) IsKymaBeingDeleted(ctx context.Context, m *v1beta2.Manifest) (bo
 		return false, fmt.Errorf("read Kyma %s/%s: %w", m.Namespace, owner.Name, err)
 	}
 	return kyma.UID != owner.UID || !kyma.DeletionTimestamp.IsZero(), nil
-}
-
-// KymaOf is a Manifest's Kyma, with what an Event needs of it.
-func KymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
-	kyma := KymaRefOf(m)
-	return &v1beta2.Kyma{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma},
-		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID},
-	}
-}
-
-// KymaRefOf is the Kyma that a Manifest belongs to, as its owner reference has it.
-func KymaRefOf(m *v1beta2.Manifest) kick.Ref {
-	ref := kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
-	if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == shared.KindKyma {
-		ref.Name, ref.UID = owner.Name, owner.UID
-	}
-	return ref
 }

@@ -3,16 +3,12 @@ package sync
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -77,53 +73,4 @@ func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		return nil, err
 	}
 	return &session{Cluster: &remote.Cluster{Client: access.Client}, identify: access.Identify, access: access}, nil
-}
-
-// session is what one activity of a synchronization knows of a remote cluster, beside what remote.Cluster has.
-type session struct {
-	*remote.Cluster
-	// identify asks which cluster this is.
-	identify func(context.Context) (types.UID, error)
-	// access is nil where the control plane's own cluster is reached without a kubeconfig.
-	access *clusters.Cluster
-	// recognized is the remote Kyma where the cluster was recognized by it; see recognize.
-	recognized *v1beta2.Kyma
-	// force is set when the Kyma is purged.
-	force *forcing
-}
-
-// forcing is set on a remote cluster whose Kyma is purged.
-type forcing struct {
-	kyma   kick.Ref
-	purges Purges
-	rules  purge.Rules
-	forced []string
-}
-
-// names are those of what was forced.
-func (f *forcing) names() []string {
-	if f == nil {
-		return nil
-	}
-	return f.forced
-}
-
-// identity is the UID of the control plane's own cluster, read once.
-type identity struct {
-	reader client.Reader
-	known  atomic.Pointer[types.UID]
-}
-
-func newIdentity(reader client.Reader) *identity { return &identity{reader: reader} }
-
-func (i *identity) get(ctx context.Context) (types.UID, error) {
-	if known := i.known.Load(); known != nil {
-		return *known, nil
-	}
-	uid, err := clusters.UIDOf(ctx, i.reader)
-	if err != nil {
-		return "", fmt.Errorf("identify the control plane: %w", err)
-	}
-	i.known.Store(&uid)
-	return uid, nil
 }

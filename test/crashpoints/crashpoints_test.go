@@ -3,6 +3,7 @@ package crashpoints
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,6 +23,8 @@ const (
 	parallel = 8
 	// sampled: a sample is one in so many points.
 	sampled = 7
+	// withoutEvent ends the names of points where no watch event tells of the work, so that a sweep has to notice it.
+	withoutEvent = " without a watch event"
 )
 
 // point is one disturbed run.
@@ -74,7 +77,7 @@ func pointsOf(t *testing.T, h *inprocess.Harness, s scenario) []point {
 		}
 	}
 	points := append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
-	return append(points, point{s, s.name + " without a watch event", func() *faultproxy.Proxy { return &faultproxy.Proxy{} }, bySweep, want})
+	return append(points, point{s, s.name + withoutEvent, func() *faultproxy.Proxy { return &faultproxy.Proxy{} }, bySweep, want})
 }
 
 // cuts are the points before and after each of the writes.
@@ -102,10 +105,13 @@ func staleReads(s scenario, reads int, want inprocess.Snapshot) []point {
 	return points
 }
 
+// sample is a part of the points, with all those where a sweep has to notice the work.
 func sample(points []point) []point {
 	var some []point
-	for i := 0; i < len(points); i += sampled {
-		some = append(some, points[i])
+	for i, p := range points {
+		if i%sampled == 0 || strings.HasSuffix(p.name, withoutEvent) {
+			some = append(some, p)
+		}
 	}
 	return some
 }

@@ -19,12 +19,14 @@ import (
 )
 
 // Sweep runs one pass of the sweep over the installation, and kicks its Manifest where that finds a reason. It returns the
-// number of kicks. The Kyma counts as unchanged.
+// number of kicks. The Kyma counts as unchanged, and the last change of the Manifest as longer ago than an interval: until then
+// the sweep leaves what is not settled to those who work on it.
 func (p *Installation) Sweep() int {
 	p.Helper()
+	const interval = time.Minute
 	of := p.Manifests(p, p.Clients(p, &faultproxy.Proxy{}))
 	activities, err := sweep.New(sweep.Options{
-		Interval: time.Minute, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
+		Interval: interval, Now: func() time.Time { return time.Now().Add(2 * interval) }, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
 		Modules: of.Drift, Marks: of.Steps, Kicks: kicks{p}, Open: open{p},
 	})
 	require.NoError(p, err)

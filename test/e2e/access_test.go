@@ -100,6 +100,11 @@ func TestEachWayOfBeingUnreachableHasItsReasonAndNoKubeconfigIsInTheOutput(t *te
 		}
 	})
 	requirePlantedNowhere(t, s, metrics)
+
+	s.SaysError("exec", "the kubeconfig is refused: exec is set")
+	require.Empty(t, s.Manifests(s.Kyma("exec")), "nothing is decided before the remote side was read")
+	s.GiveAccess("exec", s.RemoteAccess(t))
+	s.BecomesReady("exec", "fine@1.0.0")
 }
 
 // requirePlantedNowhere searches everything that the process outputs for planted secrets.

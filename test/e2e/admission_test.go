@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -101,24 +100,6 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 			assert.True(c, apierrors.IsInvalid(err), "%v", err)
 			assert.ErrorContains(c, err, "spec.descriptor.component.resources")
 		})
-	})
-}
-
-// Whoever edits a ModuleReleaseMeta reads over how long the change reaches the Kymas, as kubectl shows it.
-func TestAnEditOfAReleaseMetaSaysOverHowLongItIsSpread(t *testing.T) {
-	const webhook, certificate = "e2e-spread-webhook", "e2e-spread-webhook-tls"
-	s := harness.NewEnvironment(t, append(webhookFlags(t, webhook, certificate), "--module-upgrade-rollout-max-delay", "5m")...)
-	removeWebhook(s, webhook, certificate)
-	s.PushMinimal("moved")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("mover", "moved"))
-	s.BecomesReady("mover", "moved@1.0.0")
-	s.Eventually("an edit that changes nothing yet is warned of", time.Minute, func(c *assert.CollectT) {
-		out, err := exec.CommandContext(t.Context(), s.Fleet.Kubectl, "--kubeconfig", s.ControlPlane.Kubeconfig, "-n", harness.ControlPlaneNamespace, //nolint:gosec // of the fleet
-			"patch", "modulereleasemeta", "moved", "--dry-run=server", "--type=json",
-			"-p", `[{"op":"replace","path":"/spec/channels/0/version","value":"1.1.0"}]`).CombinedOutput()
-		require.NoError(c, err, string(out))
-		assert.Contains(c, string(out), "Warning: moves 1 Kyma from moved 1.0.0 to 1.1.0 on channel regular, spread over 5m")
 	})
 }
 

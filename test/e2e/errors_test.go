@@ -96,34 +96,6 @@ func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 	})
 }
 
-// Without access nothing is installed; the status has the reason, and a new access Secret takes effect.
-func TestAnErrorOfTheAccessIsInTheKymasStatus(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.PushMinimal("fine")
-	s.Instance.Start()
-	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("accessless", "fine")))
-	s.SaysError("accessless", "access secret not found")
-
-	const token = "c2VjcmV0LXRva2VuLW9mLWE-test"
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "accessless-access", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: "accessless"},
-		},
-		Data: map[string][]byte{"config": []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",` +
-			`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],` +
-			`"users":[{"name":"u","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh","args":["` + token + `"]}}}]}`)},
-	}
-	require.NoError(t, s.ControlPlane.Create(t.Context(), secret))
-	s.SaysError("accessless", "the kubeconfig is refused: exec is set")
-	require.Empty(t, s.Manifests(s.Kyma("accessless")), "nothing is decided before the remote side was read")
-	saysNowhere(t, s, token)
-
-	config, err := os.ReadFile(s.Remote.Access)
-	require.NoError(t, err)
-	harness.EditObject(t, s.ControlPlane, secret, func() { secret.Data["config"] = config })
-	s.BecomesReady("accessless", "fine@1.0.0")
-}
-
 // saysNowhere requires that a secret is neither in the log of the instance nor in Events.
 func saysNowhere(t *testing.T, s *harness.Environment, secret string) {
 	t.Helper()

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"maps"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -20,57 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
-	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
-
-// A deletion always ends: a module's custom resource whose finalizer nobody serves blocks its Kyma for the grace
-// period, and a minute at most after that.
-func TestAKymaThatAFinalizerBlocksIsPurgedAfterItsGracePeriod(t *testing.T) {
-	const grace = 30 * time.Second
-	metrics := process.FreeAddress(t)
-	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "5s", "--metrics-bind-address", metrics)
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("blocked", "sample"))
-	s.BecomesReady("blocked", "sample@1.0.0")
-	s.AddSampleFinalizer(t, "example.com/nobody")
-	harness.Edit(t, s.ControlPlane, s.Kyma("blocked"), func(k *v1beta2.Kyma) {
-		metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
-	})
-	kyma := s.Kyma("blocked")
-	require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
-	deleted := s.Kyma("blocked").DeletionTimestamp.Time
-	at := deleted.Add(grace)
-
-	t.Run("until then the status has what it waits for and when it is forced", func(t *testing.T) {
-		s.Eventually("the status says so", grace-2*time.Second, func(c *assert.CollectT) {
-			var now v1beta2.Kyma
-			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
-			require.NotNil(c, now.Status.LastOperation)
-			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion)")
-			assert.Contains(c, now.Status.LastOperation.Operation, "it will be purged at "+at.UTC().Format(time.RFC3339))
-		})
-	})
-	t.Run("it is gone within the grace period and a minute, and nothing of it remains", func(t *testing.T) {
-		s.Eventually("the Kyma is gone", time.Until(at)+time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
-		require.False(t, time.Now().Before(at))
-		s.Eventually("nothing remains", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.OfModule(t, s.Remote)) })
-		require.Empty(t, s.RemoteKymas(t))
-		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Equal(c, "Completed", s.WorkflowOf(kyma))
-		})
-	})
-	t.Run("an Event, the metric, the log and the workflow name what was forced", func(t *testing.T) {
-		s.Eventually("the Event is there", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Regexp(c, `^Sample kyma-system/\S+ in the remote cluster loses its finalizers example.com/nobody$`, strings.Join(s.Warnings(kyma)["Purged"], "\n"))
-		})
-		require.Equal(t, "1", process.Metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
-		log, err := os.ReadFile(s.Instance.Log)
-		require.NoError(t, err)
-		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/blocked","workflowID":"kyma/kcp-system/blocked/[^"]+","kind":"Sample"`, string(log))
-	})
-}
 
 // A Kyma whose cluster, or the access to it, is lost for good is released in the control plane: after the grace period,
 // or by the purge command.

@@ -190,40 +190,9 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 	s.GiveAccess("killed", s.RemoteAccess(t)) // the blocker ends before the environment is cleaned up
 }
 
-// Temporal's database has progress, not state: without it, a settled fleet stays unchanged, and nothing is written to any
-// remote cluster.
+// Temporal's database has progress, not state: when the server loses it and starts empty, a settled fleet stays unchanged, and
+// nothing is written to any remote cluster.
 func TestALostTemporalDatabaseChangesNothing(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepOften()
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("settled", "sample"))
-	s.BecomesReady("settled", "sample@1.0.0")
-	kyma := s.Kyma("settled")
-	s.BecomesIdle(kyma)
-	s.Instance.Stop()
-	before := s.Remote.AtRest(t)
-
-	// A namespace that never saw this fleet is a lost database for the process.
-	s.Namespace, s.Temporal = s.NewTemporalNamespace()
-	s.Instance.Start()
-	s.Eventually("the Kyma's workflow runs again", time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "Running", s.WorkflowOf(kyma))
-	})
-	s.Sweeps(t, 2) // two whole passes of the sweep check everything
-	require.Empty(t, cluster.Differences(before, s.Remote.Versions(t)))
-
-	t.Run("and a change is acted on as before", func(t *testing.T) {
-		s.Push("test/modules/sample/1.1.0")
-		s.EditRemote(func(k *v1beta2.Kyma) {
-			k.Spec.Channel = "fast"
-		})
-		s.BecomesReady("settled", "sample@1.1.0")
-	})
-}
-
-// The real thing: the server is stopped, its database removed, and it starts empty.
-func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	s.SweepOften()
 	s.Namespace, s.Temporal = "default", nil
@@ -241,10 +210,18 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	t.Cleanup(s.Temporal.Close)
 	s.TriggerSweeps(s.Temporal)
 	s.Instance.Start()
-	s.Sweeps(t, 2)
+	s.Eventually("the Kyma's workflow runs again", time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, "Running", s.WorkflowOf(s.Kyma("settled")))
+	})
+	s.Sweeps(t, 2) // two whole passes of the sweep check everything
 	require.Empty(t, cluster.Differences(before, s.Remote.Versions(t)))
 	require.Equal(t, shared.StateReady, s.Kyma("settled").Status.State)
 
+	t.Run("a change is acted on as before", func(t *testing.T) {
+		s.Push("test/modules/sample/1.1.0")
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+		s.BecomesReady("settled", "sample@1.1.0")
+	})
 	t.Run("and loses it again while everything runs", func(t *testing.T) {
 		s.PushMinimal("later")
 		s.Eventually("the catalog in the remote cluster has it", time.Minute, func(c *assert.CollectT) {

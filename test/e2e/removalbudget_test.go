@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestRemovalsInBulkAreHeldUntilSomebodyApproves(t *testing.T) {
 	const fleet, allowed = 5, 2
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, append(webhookFlags(t, webhook, certificate), "--metrics-bind-address", metrics,
-		"--removal-budget-min", fmt.Sprint(allowed), "--removal-budget-percent", "1")...)
+		"--removal-budget-min", fmt.Sprint(allowed), "--removal-budget-percent", "1", "--module-upgrade-rollout-max-delay", "5m")...)
 	removeWebhook(s, webhook, certificate)
 	s.PushMinimal("bulk")
 	s.Instance.Start()
@@ -36,6 +37,13 @@ func TestRemovalsInBulkAreHeldUntilSomebodyApproves(t *testing.T) {
 	for _, name := range names {
 		s.BecomesReady(name, "bulk@1.0.0")
 	}
+	s.Eventually("whoever edits a ModuleReleaseMeta reads over how long the change is spread", time.Minute, func(c *assert.CollectT) {
+		out, err := exec.CommandContext(t.Context(), s.Fleet.Kubectl, "--kubeconfig", s.ControlPlane.Kubeconfig, "-n", harness.ControlPlaneNamespace, //nolint:gosec // of the fleet
+			"patch", "modulereleasemeta", "bulk", "--dry-run=server", "--type=json",
+			"-p", `[{"op":"replace","path":"/spec/channels/0/version","value":"1.1.0"}]`).CombinedOutput()
+		require.NoError(c, err, string(out))
+		assert.Contains(c, string(out), "Warning: moves 5 Kymas from bulk 1.0.0 to 1.1.0 on channel regular, spread over 5m")
+	})
 	budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: shared.ManagedByLifecycleManager}}
 	// show waits until so many Kymas have their module, all of them with the reason why it stays, and the budget says so.
 	show := func(have int) {

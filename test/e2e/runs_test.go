@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -22,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 	kymaflow "github.com/kyma-project/lifecycle-manager/workflows/kyma"
@@ -29,7 +32,8 @@ import (
 
 // A Kyma whose module is installed, upgraded and removed, in order or by force, has one run in all its life.
 func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
-	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
+	metrics := process.FreeAddress(t)
+	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s", "--metrics-bind-address", metrics)
 	s.SweepNever() // else how many runs there are would depend on when a pass comes
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
@@ -41,10 +45,9 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 		staysIdle(t, s, kyma, sweep.DefaultShards)
 		return s.WorkflowIDs(kyma)
 	}
-	ends := func(t *testing.T, kyma *v1beta2.Kyma) {
+	workflowEnds := func(t *testing.T, kyma *v1beta2.Kyma) {
 		t.Helper()
-		s.RemoveKyma(kyma.Name)
-		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the workflow is closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "Completed", s.WorkflowOf(kyma))
 		})
 	}
@@ -64,16 +67,42 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 			assert.Empty(c, s.Manifests(kyma))
 		})
 		staysIdle(t, s, kyma, sweep.DefaultShards)
-		ends(t, kyma)
+		s.RemoveKyma(kyma.Name)
+		workflowEnds(t, kyma)
 		s.AssertRuns("removal", ids)
 	})
+	// A deletion always ends: a module's custom resource whose finalizer nobody serves blocks its Kyma for the grace period, and a
+	// minute at most after that.
 	t.Run("a purge after the grace period", func(t *testing.T) {
+		const grace = 20 * time.Second
 		kyma := harness.NewKyma("purged", "sample")
-		metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, "5s")
+		metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
 		ids := install(t, kyma)
 		s.AddSampleFinalizer(t, "example.com/nobody")
-		ends(t, kyma)
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
+		at := s.Kyma(kyma.Name).DeletionTimestamp.Add(grace)
+		s.Eventually("the status says what it waits for, and when it is forced", grace-2*time.Second, func(c *assert.CollectT) {
+			var now v1beta2.Kyma
+			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
+			require.NotNil(c, now.Status.LastOperation)
+			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion)")
+			assert.Contains(c, now.Status.LastOperation.Operation, "it will be purged at "+at.UTC().Format(time.RFC3339))
+		})
+		s.Eventually("the Kyma is gone", time.Until(at)+time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
+		require.False(t, time.Now().Before(at))
+		s.Eventually("nothing remains", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.OfModule(t, s.Remote)) })
+		require.Empty(t, s.RemoteKymas(t))
+		workflowEnds(t, kyma)
 		s.AssertRuns("purge", ids)
+
+		// An Event, the metric, the log and the workflow name what was forced.
+		s.Eventually("the Event is there", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Regexp(c, `^Sample kyma-system/\S+ in the remote cluster loses its finalizers example.com/nobody$`, strings.Join(s.Warnings(kyma)["Purged"], "\n"))
+		})
+		require.Equal(t, "1", process.Metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
+		log, err := os.ReadFile(s.Instance.Log)
+		require.NoError(t, err)
+		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/purged","workflowID":"kyma/kcp-system/purged/[^"]+","kind":"Sample"`, string(log))
 		require.Contains(t, harness.Decoded(s.History(ids["kyma"])), "PurgeManifest")
 	})
 }

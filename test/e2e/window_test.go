@@ -17,59 +17,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
-// An upgrade that needs a downtime waits for the Kyma's maintenance window, and for nothing else.
+// An upgrade that needs a downtime waits for the Kyma's maintenance window, and for nothing else. What the script of upstream's
+// repository generates has windows with dates for two regions, and an empty default.
 func TestAnUpgradeWithADowntimeWaitsForTheMaintenanceWindow(t *testing.T) {
-	policy := filepath.Join(t.TempDir(), "policy.json")
-	begin := time.Now().Add(240 * time.Hour).UTC().Truncate(time.Second)
-	writePolicy(t, policy, begin)
-	s := harness.NewEnvironment(t, "--maintenance-policy-path", policy)
-	s.PushModule(harness.MinimalModule{Name: "careful", Channels: "regular", Config: "requiresDowntime: true"})
-	s.PushMinimal("carefree")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("patient", "careful", "carefree"))
-	// A first installation waits for nothing.
-	s.BecomesReady("patient", "careful@1.0.0", "carefree@1.0.0")
-
-	s.PushModule(harness.MinimalModule{Name: "careful", Version: "1.1.0", Channels: "regular", Config: "requiresDowntime: true"})
-	s.PushModule(harness.MinimalModule{Name: "carefree", Version: "1.1.0", Channels: "regular"})
-	s.Eventually("one waits, and the other does not", 2*time.Minute, func(c *assert.CollectT) {
-		module := s.Module("patient", "careful")
-		assert.True(c, module.Maintenance)
-		assert.Equal(c, "waiting for next maintenance window to update module version", module.Message)
-		assert.Equal(c, "the next maintenance window begins at "+begin.Format(time.RFC3339), module.Hint)
-		assert.Equal(c, "1.0.0", module.Version)
-		assert.Equal(c, shared.StateReady, module.State)
-		assert.Equal(c, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "carefree"))
-	})
-	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "careful"))
-
-	writePolicy(t, policy, time.Now().Add(-time.Hour))
-	s.BecomesReady("patient", "careful@1.1.0", "carefree@1.1.0")
-	require.Equal(t, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "careful"))
-	module := s.Module("patient", "careful")
-	require.False(t, module.Maintenance)
-	require.Empty(t, module.Message)
-}
-
-// What the script of upstream's repository generates has windows with dates for two regions, and an empty default.
-func TestAPolicyThatUpstreamGeneratesOpensWindowsForThoseThatMatch(t *testing.T) {
 	policy, metrics := filepath.Join(t.TempDir(), "policy.json"), process.FreeAddress(t)
 	now := time.Now().UTC()
 	generated := generatedPolicy(now)
 	replacePolicy(t, policy, generated)
 	s := harness.NewEnvironment(t, "--maintenance-policy-path", policy, "--metrics-bind-address", metrics)
 	s.PushModule(harness.MinimalModule{Name: "careful", Channels: "regular", Config: "requiresDowntime: true"})
+	s.PushMinimal("carefree")
 	s.Instance.Start()
-	kyma := harness.NewKyma("regional", "careful")
+	kyma := harness.NewKyma("regional", "careful", "carefree")
 	kyma.Labels = map[string]string{shared.LabelRegion: "us"}
 	s.Create(kyma)
-	s.BecomesReady("regional", "careful@1.0.0")
+	// A first installation waits for nothing.
+	s.BecomesReady("regional", "careful@1.0.0", "carefree@1.0.0")
 	s.PushModule(harness.MinimalModule{Name: "careful", Version: "1.1.0", Channels: "regular", Config: "requiresDowntime: true"})
+	s.PushModule(harness.MinimalModule{Name: "carefree", Version: "1.1.0", Channels: "regular"})
 	waits := func(what, hint, ofKyma string) {
 		s.Eventually(what, 2*time.Minute, func(c *assert.CollectT) {
 			module := s.Module("regional", "careful")
 			assert.True(c, module.Maintenance)
 			assert.Equal(c, "1.0.0", module.Version)
+			assert.Equal(c, shared.StateReady, module.State)
+			assert.Equal(c, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "carefree"), "what needs no downtime does not wait")
 			assert.Equal(c, "waiting for next maintenance window to update module version", module.Message)
 			assert.Contains(c, module.Hint, hint)
 			operation := s.Kyma("regional").Status.LastOperation
@@ -81,8 +53,9 @@ func TestAPolicyThatUpstreamGeneratesOpensWindowsForThoseThatMatch(t *testing.T)
 		harness.Edit(s.T, s.ControlPlane, s.Kyma("regional"), func(k *v1beta2.Kyma) { k.Labels[shared.LabelRegion] = region })
 	}
 	waits("an empty default is no window", "has no further window for this Kyma", "not updated: careful; the maintenance policy has no further window")
+	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "careful"))
 	moveTo("europe")
-	waits("the window of the rule that matches comes", "begins at "+now.Add(24*time.Hour).Format(time.RFC3339), "")
+	waits("the window of the rule that matches comes", "the next maintenance window begins at "+now.Add(24*time.Hour).Format(time.RFC3339), "")
 
 	replacePolicy(t, policy, strings.Replace(generated, now.Add(24*time.Hour).Format(time.RFC3339), "tomorrow", 1))
 	waits("a policy that is refused is named", `rules[1].windows[0].begin: "tomorrow" must be`, "not updated: careful; the maintenance policy cannot be used: ")
@@ -92,8 +65,20 @@ func TestAPolicyThatUpstreamGeneratesOpensWindowsForThoseThatMatch(t *testing.T)
 	waits("the policy is read again", "begins at ", "")
 	require.Equal(t, "1", process.Metric(t, metrics, "lifecycle_mgr_maintenance_window_config_read_success"))
 	moveTo("asia")
-	s.BecomesReady("regional", "careful@1.1.0")
+	s.BecomesReady("regional", "careful@1.1.0", "carefree@1.1.0")
 	require.Empty(t, s.Kyma("regional").Status.LastOperation.Hint)
+	require.Equal(t, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "careful"))
+	module := s.Module("regional", "careful")
+	require.False(t, module.Maintenance)
+	require.Empty(t, module.Message)
+
+	moveTo("us")
+	s.PushModule(harness.MinimalModule{Name: "careful", Version: "1.2.0", Channels: "regular", Config: "requiresDowntime: true"})
+	s.Eventually("the next version waits again", 2*time.Minute, func(c *assert.CollectT) {
+		assert.True(c, s.Module("regional", "careful").Maintenance)
+	})
+	writePolicy(t, policy, time.Now().Add(-time.Hour))
+	s.BecomesReady("regional", "careful@1.2.0", "carefree@1.1.0")
 }
 
 // generatedPolicy is what upstream's script writes at a time: a window that is open, one that is open tomorrow, and no default.

@@ -130,6 +130,13 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 	s.requests.take()
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.Empty(t, writes(s.requests.take()), "another pass runs no hook")
+	require.NoError(t, s.remote.Delete(context.Background(), s.get("v1", "ConfigMap", "ID-remote", "settings")))
+	s.requests.take()
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
+	for _, write := range writes(s.requests.take()) {
+		require.NotContains(t, write, "/jobs", "nor does the repair of an object")
+	}
 
 	second := s.runOf("second")
 	s.update(func(m *v1beta2.Manifest) {

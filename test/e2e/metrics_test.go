@@ -15,22 +15,15 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/docs"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
-	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
 // notOurs are the beginnings of names that others chose.
 var notOurs = []string{"temporal_", "controller_runtime_", "workqueue_", "rest_client_", "go_", "process_", "certwatcher_", "leader_election_"}
 
-// What the page about operating explains is what a process exports that has done something, and nothing has a name that
-// `promtool check metrics` objects to.
-func TestAProcessExportsWhatThePageSaysUnderConventionalNames(t *testing.T) {
-	address := process.FreeAddress(t)
-	s := harness.NewEnvironment(t, "--metrics-bind-address", address)
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("measured", "sample"))
-	s.BecomesReady("measured", "sample@1.0.0")
-
+// assertExports requires that what the page about operating explains is what a process exports that has installed one sample, and
+// that nothing has a name that `promtool check metrics` objects to.
+func assertExports(t *testing.T, s *harness.Environment, address string) {
+	t.Helper()
 	var exposition []byte
 	s.Eventually("the leader has measured the fleet", 90*time.Second, func(c *assert.CollectT) {
 		exposition = expositionOf(t, address)

@@ -1,22 +1,17 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
-	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
@@ -76,49 +71,4 @@ func pushPublished(s *harness.Environment) {
 		require.NoError(s.T, err)
 		s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, content)
 	}
-}
-
-// Kicks that come during work cost little, and cause no work of their own.
-func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepNever()
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("kicked", "sample"))
-	sender := kick.NewSender(s.Temporal, nil, nil)
-	kyma := s.Kyma("kicked")
-	// As fast as the watchers' limit lets them, as when many templates are applied at once.
-	limit := rate.NewLimiter(50, 1)
-	for i := range 50 {
-		require.NoError(t, limit.Wait(t.Context()))
-		require.NoError(t, sender.Kyma(t.Context(), kick.RefOf(kyma), kick.Kick{Reason: fmt.Sprintf("kick %d", i), Kind: "ModuleTemplate"}))
-	}
-	s.BecomesReady("kicked", "sample@1.0.0")
-	s.BecomesIdle(kyma)
-	work := 0
-	for _, event := range s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents() {
-		// A kick that comes during a workflow task is one event, and one that comes between two tasks is four: how many there are of
-		// each depends on how fast the machine is. What is done because of them does not.
-		if kind := event.GetEventType().String(); kind != "WorkflowExecutionSignaled" && !strings.HasPrefix(kind, "WorkflowTask") {
-			work++
-		}
-	}
-	t.Logf("history events of an installation with 50 kicks: %d, without signals and workflow tasks %d", s.Events(kyma), work)
-	require.LessOrEqual(t, work, budgetFiftyKicks)
-}
-
-// An idle Kyma writes no history: the sweep checks it without waking a workflow.
-func TestAnIdleKymaAddsNoHistory(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("idle", "sample"))
-	s.BecomesReady("idle", "sample@1.0.0")
-	kyma := s.Kyma("idle")
-	s.BecomesIdle(kyma)
-	remote := s.Remote.AtRest(t)
-	before := s.Events(kyma)
-	s.Sweeps(t, 3)
-	require.Equal(t, before, s.Events(kyma))
-	require.Empty(t, cluster.Differences(remote, s.Remote.Versions(t)), "nothing is written to the remote cluster")
 }

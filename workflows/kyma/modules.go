@@ -186,7 +186,9 @@ func (r *run) stopModules(ctx workflow.Context) error {
 // carryModules returns the work that the next run continues.
 func (r *run) carryModules() []ModuleCarry {
 	var all []ModuleCarry
-	all = append(all, lists.Map(r.modules, func(m *moduleRun) ModuleCarry { return m.carried() })...)
+	for _, m := range r.modules {
+		all = append(all, m.carried())
+	}
 	return all
 }
 

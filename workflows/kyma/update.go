@@ -76,9 +76,7 @@ func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (Reconcile
 		return ReconcileResult{}, err
 	}
 	result := ReconcileResult{State: string(r.state.Last.State), Message: r.state.Last.Message, Completed: completed}
-	result.Modules = append(result.Modules, lists.Filter(r.state.Last.Modules, func(m status.Module) bool {
-		return slices.Contains(in.Modules, m.Name)
-	})...)
+	result.Modules = lists.Filter(r.state.Last.Modules, func(m status.Module) bool { return slices.Contains(in.Modules, m.Name) })
 	return result, nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -79,7 +78,9 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 			result.refuse(ask.modules, fmt.Sprintf("ModuleTemplate %s of the remote cluster: %s", ask.place, why))
 		}
 	}
-	failed = append(failed, lists.Map(sortedKeys(copies), func(name string) error { return m.deleteCopy(ctx, copies[name]) })...)
+	for _, name := range sortedKeys(copies) {
+		failed = append(failed, m.deleteCopy(ctx, copies[name]))
+	}
 	return result, errors.Join(failed...)
 }
 

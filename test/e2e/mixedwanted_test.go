@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
@@ -54,8 +56,11 @@ func installed(t testing.TB, c cluster.Cluster) []string {
 	var all []string
 	for _, object := range c.All(t) {
 		if cluster.IsInstalled(&object) || object.GroupVersionKind().Group == harness.SampleGVK.Group {
-			version, _, _ := unstructured.NestedString(object.Object, "data", "version")
-			all = append(all, fmt.Sprintf("%s %s/%s %s", object.GetKind(), object.GetNamespace(), object.GetName(), version))
+			var inside corev1.ConfigMap
+			if object.Kind == "ConfigMap" {
+				require.NoError(t, client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(&object), &inside)))
+			}
+			all = append(all, fmt.Sprintf("%s %s/%s %s", object.Kind, object.Namespace, object.Name, inside.Data["version"]))
 		}
 	}
 	return all

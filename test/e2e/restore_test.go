@@ -123,7 +123,7 @@ func TestKymasThatAreCreatedAgainTakeOverWhatTheirClustersHave(t *testing.T) {
 		found := map[string]string{}
 		for _, object := range s.Remote.All(t) {
 			if cluster.IsInstalled(&object) || object.GroupVersionKind().Group == harness.SampleGVK.Group {
-				found[object.GetKind()+" "+object.GetName()] = string(object.GetUID())
+				found[object.Kind+" "+object.Name] = string(object.GetUID())
 			}
 		}
 		return found

@@ -141,7 +141,7 @@ func markedObjects(t *testing.T, s *harness.Environment) []string {
 	var marked []string
 	for _, object := range s.Remote.All(t) {
 		if cluster.IsInstalled(&object) {
-			marked = append(marked, object.GetKind()+" "+object.GetName())
+			marked = append(marked, object.Kind+" "+object.Name)
 		}
 	}
 	return marked

@@ -67,7 +67,7 @@ func (s *Environment) OfModule(t *testing.T, c cluster.Cluster) []string {
 	var found []string
 	for _, obj := range c.All(t) {
 		if cluster.IsInstalled(&obj) || obj.GroupVersionKind().Group == SampleGVK.Group {
-			found = append(found, obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName())
+			found = append(found, obj.Kind+" "+obj.Namespace+"/"+obj.GetName())
 		}
 	}
 	return found

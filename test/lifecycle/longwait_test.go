@@ -8,9 +8,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Most steps of an installation take a moment, and are not worth a status write of the Kyma each. Longer ones are.
@@ -41,14 +39,4 @@ func TestALongWaitNotifiesTheKymaOnce(t *testing.T) {
 	require.Equal(t, "Manifest is Ready", result.Kick.Reason)
 	_, err = waiting(time.Minute, true)
 	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind, "it was notified")
-}
-
-func TestAKymaIsNotifiedOfWhatItsManifestWaitsForAfterItWasReleased(t *testing.T) {
-	s := newEnvironment(t, moduleYAML, nil)
-	s.installReady()
-	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
-	s.delete()
-	s.kicks.take()
-	require.Eventually(t, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, time.Minute, pollEvery)
-	require.Contains(t, s.kicks.take(), "Manifest is Deleting", "the Manifest is not reconciled again")
 }

@@ -188,24 +188,6 @@ func TestInstallAgainChangesNothing(t *testing.T) {
 	require.False(t, s.report(seen, true).Changed)
 }
 
-func TestInstallRepairsWhatOthersChanged(t *testing.T) {
-	s := newEnvironment(t, moduleYAML, nil)
-	s.installReady()
-	hashes := s.read().Status.Inventory
-	settings := s.get("v1", "ConfigMap", "ID-remote", "settings")
-	require.NoError(t, unstructured.SetNestedField(settings.Object, "edited", "data", "key"))
-	require.NoError(t, s.remote.Update(context.Background(), settings))
-	require.NoError(t, s.remote.Delete(context.Background(), s.get("v1", "ServiceAccount", "ID-remote", "operator")))
-
-	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
-	value, _, _ := unstructured.NestedString(s.get("v1", "ConfigMap", "ID-remote", "settings").Object, "data", "key")
-	require.Equal(t, "value", value)
-	require.NotNil(t, s.get("v1", "ServiceAccount", "ID-remote", "operator"))
-	for i, e := range s.read().Status.Inventory {
-		require.Equal(t, hashes[i].Hash, e.Hash, "applying again restores the very same ownership")
-	}
-}
-
 func TestUpgradeChangesPrunesAndKeepsWhatIsNotOurs(t *testing.T) {
 	extra := `
 apiVersion: v1
@@ -317,20 +299,6 @@ metadata: {name: elsewhere, namespace: ID-nowhere}
 	require.EqualValues(t, 4, m.Status.Counts.Failed)
 	require.True(t, s.report(result.Observed, false).Changed)
 	require.Equal(t, shared.StateError, s.read().Status.State)
-}
-
-func TestAnUnknownKindKeepsTheModuleProcessing(t *testing.T) {
-	s := newEnvironment(t, operatorYAML+`
-apiVersion: unknown.example.com/v1
-kind: Unknown
-metadata: {name: unknown}
----
-`, nil)
-	result := s.apply()
-	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
-	require.Equal(t, shared.StateProcessing, result.Observed.State)
-	require.Equal(t, readiness.ReasonMissingAPI, result.Observed.Reason)
-	require.Contains(t, result.Observed.Message, "unknown.example.com/v1, Kind=Unknown")
 }
 
 func TestTheDefaultCRBelongsToItsUser(t *testing.T) {
@@ -556,28 +524,12 @@ func TestForeignFinalizersAreNamed(t *testing.T) {
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
+	s.kicks.take()
 	require.Eventually(t, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, time.Minute, pollEvery)
+	require.Contains(t, s.kicks.take(), "Manifest is Deleting", "the Kyma learns of it, as the Manifest is not reconciled again")
 	m := s.read()
 	require.Equal(t, []string{"example.com/other"}, m.Finalizers)
 	require.Equal(t, "waiting as other finalizers are present: [example.com/other]", m.Status.LastOperation.Operation)
-}
-
-func TestAManifestOfAnotherUIDIsNotTouched(t *testing.T) {
-	s := newEnvironment(t, moduleYAML, nil)
-	other := kick.RefOf(s.manifest)
-	other.UID = "another"
-	ctx := context.Background()
-	applied, err := s.activities.Install.ApplyManifest(ctx, install.ApplyInput{Ref: other})
-	require.NoError(t, err)
-	require.Equal(t, manifests.OutcomeGone, applied.Outcome)
-	reported, err := s.activities.Steps.ReportManifest(ctx, manifests.ReportInput{Ref: other, Observed: readiness.Observed{State: shared.StateReady}})
-	require.NoError(t, err)
-	require.Equal(t, manifests.OutcomeGone, reported.Outcome)
-	removed, err := s.activities.Uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: other})
-	require.NoError(t, err)
-	require.Equal(t, manifests.OutcomeGone, removed.Outcome)
-	require.Empty(t, s.read().Finalizers)
-	require.Empty(t, s.requests.take())
 }
 
 // pick returns the objects of a list with the given fields only.

@@ -135,7 +135,9 @@ func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
 func TestAMissingAPIIsAnErrorAfterAWhileAndIsUsedWhenItAppears(t *testing.T) {
 	s := newEnvironment(t, operatorYAML+sampleYAML+"}", nil)
 	result := s.apply()
+	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
+	require.Equal(t, readiness.ReasonMissingAPI, result.Observed.Reason)
 	s.report(result.Observed, false)
 	later := time.Now().Add(11 * time.Minute)
 	s.activities.Steps.Options.Clock = func() time.Time { return later }

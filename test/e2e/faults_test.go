@@ -21,71 +21,40 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
-// A cluster that is cut off in the middle of an installation, or silent, blocks nothing for good: what is missing is
-// applied when it is back. Meanwhile the status says the last known states.
-func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
+// Lifecycle Manager waits for a cluster that it cannot reach, and continues when the cluster and the access to it are back.
+func TestWorkContinuesWhenAClusterAndTheAccessToItAreBack(t *testing.T) {
 	s := harness.NewEnvironment(t)
-	s.SweepOften() // that a cluster answers again is found by passes
+	s.SweepOften() // passes find that a cluster answers again
 	s.Push("test/modules/sample/1.0.0")
 	s.PushMinimal("early")
+	s.PushMinimal("later")
 	s.Instance.Start()
+
+	t.Run("credentials are rotated, and the old ones revoked", func(t *testing.T) { credentialsAreRotated(t, s) })
+	t.Run("the access Secret is deleted during an installation, and during a deletion", func(t *testing.T) { accessSecretIsDeleted(t, s) })
+
 	b, through := s.ThroughBlocker(t)
 	s.GiveAccess("cut", through)
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("cut", "early")))
 	s.BecomesReady("cut", "early@1.0.0")
-
-	for name, mode := range map[string]proxy.Mode{"cut": proxy.Cut, "silent": proxy.Silent} {
-		t.Run(name, func(t *testing.T) {
-			b.Block("/deployments/sample-operator", http.MethodPatch)
-			s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
-			b.Await()
-			b.Set(mode)
-			b.Drop()
-			isNotThere(s, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "sample-operator"}})
-			s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
-				status := s.Kyma("cut").Status
-				if assert.NotNil(c, status.Remote.Reachable) {
-					assert.False(c, *status.Remote.Reachable)
-				}
-				early := harness.ModulesByName(status.Modules)["early"]
-				assert.Equal(c, shared.StateError, early.State)
-				assert.Contains(c, early.Message, "last known state Ready: the cluster cannot be reached since")
-			})
-			b.Set(proxy.Forward)
-			s.BecomesReady("cut", "early@1.0.0", "sample@1.0.0")
-			s.Eventually("nothing is stale any more", 2*time.Minute, func(c *assert.CollectT) {
-				assert.Empty(c, harness.ModulesByName(s.Kyma("cut").Status.Modules)["early"].Message)
-			})
-			s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
-			s.BecomesReady("cut", "early@1.0.0")
-		})
+	for name, mode := range map[string]proxy.Mode{"cut off": proxy.Cut, "silent": proxy.Silent} {
+		t.Run("a cluster is "+name+" in the middle of an installation", func(t *testing.T) { clusterIsLost(t, s, b, mode) })
 	}
+	t.Run("a remote API server is killed during an installation, and when all is ready", func(t *testing.T) { remoteServerIsKilled(t, s, b) })
 	s.GiveAccess("cut", s.RemoteAccess(t)) // the proxy ends before the environment is cleaned up
 }
 
-// isNotThere requires that an object is not in the remote cluster.
-func isNotThere(s *harness.Environment, object client.Object) {
-	s.T.Helper()
-	err := s.Remote.Get(s.T.Context(), client.ObjectKeyFromObject(object), object)
-	require.True(s.T, apierrors.IsNotFound(err), "%T %s is there: %v", object, object.GetName(), err)
-}
-
 // New credentials are used at once, and the old ones never again.
-func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepOften()
-	s.PushMinimal("first")
-	s.PushMinimal("second")
-	s.Instance.Start()
+func credentialsAreRotated(t *testing.T, s *harness.Environment) {
 	old, fresh := s.NewAccount(t, "rotated-out"), s.NewAccount(t, "rotated-in")
 	s.GiveAccess("rotated", old.Kubeconfig)
-	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("rotated", "first")))
-	s.BecomesReady("rotated", "first@1.0.0")
+	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("rotated", "early")))
+	s.BecomesReady("rotated", "early@1.0.0")
 
 	s.GiveAccess("rotated", fresh.Kubeconfig)
 	old.Revoke()
-	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "second"}) })
-	s.BecomesReady("rotated", "first@1.0.0", "second@1.0.0")
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "later"}) })
+	s.BecomesReady("rotated", "early@1.0.0", "later@1.0.0")
 
 	t.Run("revoked ones are reported, until there are others", func(t *testing.T) {
 		next := s.NewAccount(t, "rotated-next")
@@ -94,17 +63,13 @@ func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
 			assert.Equal(c, "UnreachableUnauthorized", s.Kyma("rotated").Status.Remote.Reason)
 		})
 		s.GiveAccess("rotated", next.Kubeconfig)
-		s.BecomesReady("rotated", "first@1.0.0", "second@1.0.0")
+		s.BecomesReady("rotated", "early@1.0.0", "later@1.0.0")
 	})
-	s.GiveAccess("rotated", s.RemoteAccess(t)) // the accounts end before the environment is cleaned up
+	s.RemoveKyma("rotated")
 }
 
 // Without its Secret an installation stops, and a deletion waits; with it they continue.
-func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepOften()
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
+func accessSecretIsDeleted(t *testing.T, s *harness.Environment) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: harness.ControlPlaneNamespace}}
 	kyma := harness.NewKyma("lost", "sample")
 	b, through := s.ThroughBlocker(t)
@@ -127,14 +92,38 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 	require.Empty(t, s.OfModule(t, s.Remote))
 }
 
-// A remote API server that crashes is waited for: the status has the last known states, and what is missing is installed
-// when the server is back.
-func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepOften()
-	s.Push("test/modules/sample/1.0.0")
-	s.PushMinimal("early")
-	s.Instance.Start()
+// A cluster that is cut off in the middle of an installation, or silent, blocks nothing for good: Lifecycle Manager applies the
+// missing objects when the cluster is back. Meanwhile the status shows the last known states.
+func clusterIsLost(t *testing.T, s *harness.Environment, b *proxy.Blocker, mode proxy.Mode) {
+	b.Block("/deployments/sample-operator", http.MethodPatch)
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
+	b.Await()
+	b.Set(mode)
+	b.Drop()
+	operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "sample-operator"}}
+	err := s.Remote.Get(t.Context(), client.ObjectKeyFromObject(operator), operator)
+	require.True(t, apierrors.IsNotFound(err), "the Deployment is there: %v", err)
+	s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
+		status := s.Kyma("cut").Status
+		if assert.NotNil(c, status.Remote.Reachable) {
+			assert.False(c, *status.Remote.Reachable)
+		}
+		early := harness.ModulesByName(status.Modules)["early"]
+		assert.Equal(c, shared.StateError, early.State)
+		assert.Contains(c, early.Message, "last known state Ready: the cluster cannot be reached since")
+	})
+	b.Set(proxy.Forward)
+	s.BecomesReady("cut", "early@1.0.0", "sample@1.0.0")
+	s.Eventually("nothing is stale any more", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Empty(c, harness.ModulesByName(s.Kyma("cut").Status.Modules)["early"].Message)
+	})
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+	s.BecomesReady("cut", "early@1.0.0")
+}
+
+// Lifecycle Manager waits for a remote API server that crashed: the status shows the last known states, and the missing objects
+// are installed when the server is back.
+func remoteServerIsKilled(t *testing.T, s *harness.Environment, b *proxy.Blocker) {
 	const server = "remote-1/kube-apiserver"
 	down := false
 	crash := func() {
@@ -155,59 +144,52 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 		}
 		require.NoError(t, s.Remote.List(context.Background(), &corev1.NamespaceList{}))
 	})
-	b, through := s.ThroughBlocker(t)
-	s.GiveAccess("crashed", through)
-	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("crashed", "early")))
-	s.BecomesReady("crashed", "early@1.0.0")
-	becomesStale := func(modules ...string) {
-		t.Helper()
-		s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
-			status := s.Kyma("crashed").Status
-			assert.Equal(c, shared.StateError, status.State)
-			assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
-			for _, name := range modules {
-				module := harness.ModulesByName(status.Modules)[name]
-				assert.Equal(c, shared.StateError, module.State, name)
-				assert.Contains(c, module.Message, "last known state Ready: the cluster cannot be reached since", name)
-			}
-			for _, manifest := range s.Manifests(s.Kyma("crashed")) {
-				if manifest.ModuleName() == "early" {
-					assert.Equal(c, shared.StateError, manifest.Status.State, "the sweep turns the Manifest")
-					assert.Contains(c, manifest.Status.LastOperation.Operation, "last known state Ready: the cluster cannot be reached since")
-				}
-			}
-		})
-	}
-	isKnown := func() {
-		t.Helper()
-		s.Eventually("the Manifests have their states back", 2*time.Minute, func(c *assert.CollectT) {
-			for _, manifest := range s.Manifests(s.Kyma("crashed")) {
-				assert.Equal(c, shared.StateReady, manifest.Status.State, manifest.Name)
-				assert.Empty(c, manifest.Status.LastKnownState, manifest.Name)
-			}
-		})
-	}
 
 	b.Block("/deployments/sample-operator", http.MethodPatch)
 	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
 	b.Await()
 	crash()
 	b.Drop()
-	becomesStale("early")
+	becomesStale(s, "early")
 	restart()
-	s.BecomesReady("crashed", "early@1.0.0", "sample@1.0.0")
-	isKnown()
+	s.BecomesReady("cut", "early@1.0.0", "sample@1.0.0")
+	s.Eventually("the Manifests have their states back", 2*time.Minute, func(c *assert.CollectT) {
+		for _, manifest := range s.Manifests(s.Kyma("cut")) {
+			assert.Equal(c, shared.StateReady, manifest.Status.State, manifest.Name)
+			assert.Empty(c, manifest.Status.LastKnownState, manifest.Name)
+		}
+	})
 	before := cluster.Shapes(s.Remote.All(t))
 
 	crash()
-	becomesStale("early", "sample")
+	becomesStale(s, "early", "sample")
 	restart()
-	s.BecomesReady("crashed", "early@1.0.0", "sample@1.0.0")
+	s.BecomesReady("cut", "early@1.0.0", "sample@1.0.0")
 	s.Eventually("nothing is stale any more", 2*time.Minute, func(c *assert.CollectT) {
-		for name, module := range harness.ModulesByName(s.Kyma("crashed").Status.Modules) {
+		for name, module := range harness.ModulesByName(s.Kyma("cut").Status.Modules) {
 			assert.Empty(c, module.Message, name)
 		}
 	})
 	require.Equal(t, before, cluster.Shapes(s.Remote.All(t)))
-	s.GiveAccess("crashed", s.RemoteAccess(t)) // the blocker ends before the environment is cleaned up
+}
+
+// becomesStale waits until the Kyma shows the last known state of these modules, and since when it cannot reach the cluster.
+func becomesStale(s *harness.Environment, modules ...string) {
+	s.T.Helper()
+	s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
+		status := s.Kyma("cut").Status
+		assert.Equal(c, shared.StateError, status.State)
+		assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
+		for _, name := range modules {
+			module := harness.ModulesByName(status.Modules)[name]
+			assert.Equal(c, shared.StateError, module.State, name)
+			assert.Contains(c, module.Message, "last known state Ready: the cluster cannot be reached since", name)
+		}
+		for _, manifest := range s.Manifests(s.Kyma("cut")) {
+			if manifest.ModuleName() == "early" {
+				assert.Equal(c, shared.StateError, manifest.Status.State, "the sweep turns the Manifest")
+				assert.Contains(c, manifest.Status.LastOperation.Operation, "last known state Ready: the cluster cannot be reached since")
+			}
+		}
+	})
 }

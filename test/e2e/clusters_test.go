@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -207,15 +208,21 @@ func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
 	s.BecomesIdle(s.Kyma("staying"))
 	before := s.Remotes[2].AtRest(t)
 
+	manifests := map[string][]v1beta2.Manifest{}
 	for name, propagation := range map[string]metav1.DeletionPropagation{
 		"background": metav1.DeletePropagationBackground, "foreground": metav1.DeletePropagationForeground,
 	} {
-		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma(name), client.PropagationPolicy(propagation)))
+		kyma := s.Kyma(name)
+		manifests[name] = s.Manifests(kyma)
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma, client.PropagationPolicy(propagation)))
 	}
 	for i, name := range names[:2] {
 		s.Eventually("Kyma "+name+" is gone", 2*time.Minute, func(c *assert.CollectT) {
 			assert.True(c, s.IsGone(keyed(client.ObjectKey{Namespace: harness.ControlPlaneNamespace, Name: name})))
 		})
+		require.Len(t, manifests[name], 1)
+		err := s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(&manifests[name][0]), &v1beta2.Manifest{})
+		require.True(t, apierrors.IsNotFound(err), err)
 		require.Empty(t, s.OfModule(t, s.Remotes[i]))
 		s.Eventually("our definitions go with the last Kyma", 3*time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, ourDefinitions(t, s.Remotes[i]))

@@ -16,41 +16,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// However a Kyma is deleted, its modules are removed in order, and nothing of it remains.
-func TestHoweverAKymaIsDeletedNothingOfItRemains(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.Give("deleted")
-	for name, c := range map[string]struct {
-		propagation metav1.DeletionPropagation
-		skip        bool
-	}{
-		"with background propagation":            {propagation: metav1.DeletePropagationBackground},
-		"with foreground propagation":            {propagation: metav1.DeletePropagationForeground},
-		"while its label skips reconciliation":   {propagation: metav1.DeletePropagationBackground, skip: true},
-		"in the foreground, while it is skipped": {propagation: metav1.DeletePropagationForeground, skip: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("deleted", "sample")))
-			s.BecomesReady("deleted", "sample@1.0.0")
-			if c.skip {
-				harness.Edit(t, s.ControlPlane, s.Kyma("deleted"), func(k *v1beta2.Kyma) {
-					metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelSkipReconciliation, "true")
-				})
-			}
-			kyma := s.Kyma("deleted")
-			manifests := s.Manifests(kyma)
-			require.Len(t, manifests, 1)
-			require.True(t, *manifests[0].OwnerReferences[0].BlockOwnerDeletion)
-			require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma, client.PropagationPolicy(c.propagation)))
-			s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
-			require.Empty(t, s.OfModule(t, s.Remote))
-			require.Empty(t, s.RemoteKymas(t))
-			err := s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(&manifests[0]), &v1beta2.Manifest{})
-			require.True(t, apierrors.IsNotFound(err), err)
-		})
-	}
+// isDeletedInFull deletes a Kyma with one module, and requires that the module, the remote Kyma and the Manifest are gone as soon
+// as the Kyma is.
+func isDeletedInFull(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, propagation metav1.DeletionPropagation) {
+	t.Helper()
+	manifests := s.Manifests(kyma)
+	require.Len(t, manifests, 1)
+	require.True(t, *manifests[0].OwnerReferences[0].BlockOwnerDeletion)
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma, client.PropagationPolicy(propagation)))
+	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
+	require.Empty(t, s.OfModule(t, s.Remote))
+	require.Empty(t, s.RemoteKymas(t), "the remote Kyma is gone, and its definition with it")
+	err := s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(&manifests[0]), &v1beta2.Manifest{})
+	require.True(t, apierrors.IsNotFound(err), err)
 }
 
 // A Kyma of the name of one that is still going away is taken care of in order: not before the old one is gone.

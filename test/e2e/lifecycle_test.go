@@ -28,8 +28,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
 
-	kyma := harness.NewKyma("life", "sample")
-	s.Create(kyma)
+	s.Create(harness.NewKyma("life", "sample"))
 	s.BecomesReady("life", "sample@1.0.0")
 	created := s.Kyma("life")
 
@@ -98,12 +97,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 	})
 	t.Run("after its deletion nothing remains and all its workflows are closed", func(t *testing.T) {
 		ids := s.WorkflowIDs(created)
-		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("life")))
-		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
-			assert.True(c, s.IsGone(kyma))
-		})
-		require.Empty(t, s.OfModule(t, s.Remote))
-		require.Empty(t, s.RemoteKymas(t), "the remote Kyma is gone, and its definition with it")
+		isDeletedInFull(t, s, s.Kyma("life"), metav1.DeletePropagationBackground)
 		s.Eventually("the workflow is closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "Completed", s.WorkflowOf(created))
 		})
@@ -126,6 +120,12 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		again := s.Kyma("life")
 		s.AssertRuns("rollout", s.WorkflowIDs(again))
 		require.Contains(t, harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(again)))), "ReconcileInBackground")
+	})
+	t.Run("deleted in the foreground, while its label skips reconciliation, nothing remains either", func(t *testing.T) {
+		harness.Edit(t, s.ControlPlane, s.Kyma("life"), func(k *v1beta2.Kyma) {
+			metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelSkipReconciliation, "true")
+		})
+		isDeletedInFull(t, s, s.Kyma("life"), metav1.DeletePropagationForeground)
 	})
 }
 

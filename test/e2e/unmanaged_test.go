@@ -88,9 +88,7 @@ func TestUnmanagedModulesAndSkippedObjectsStayUnchanged(t *testing.T) {
 		})
 	})
 	t.Run("both are deleted all the same", func(t *testing.T) {
-		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("alone")))
-		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(created)) })
-		require.Empty(t, s.OfModule(t, s.Remote))
+		isDeletedInFull(t, s, s.Kyma("alone"), metav1.DeletePropagationBackground)
 	})
 }
 

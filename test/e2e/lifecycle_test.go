@@ -161,6 +161,21 @@ func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
 	require.NoError(t, s.ControlPlane.List(t.Context(), &v1beta2.KymaList{}), "the control plane keeps its definitions")
 }
 
+// isDeletedInFull deletes a Kyma with one module, and requires that the module, the remote Kyma and the Manifest are gone as soon
+// as the Kyma is.
+func isDeletedInFull(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, propagation metav1.DeletionPropagation) {
+	t.Helper()
+	manifests := s.Manifests(kyma)
+	require.Len(t, manifests, 1)
+	require.True(t, *manifests[0].OwnerReferences[0].BlockOwnerDeletion)
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma, client.PropagationPolicy(propagation)))
+	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
+	require.Empty(t, s.OfModule(t, s.Remote))
+	require.Empty(t, s.RemoteKymas(t), "the remote Kyma is gone, and its definition with it")
+	err := s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(&manifests[0]), &v1beta2.Manifest{})
+	require.True(t, apierrors.IsNotFound(err), err)
+}
+
 // settings are the data of the ConfigMap that version 1.0.0 of the sample module has and 1.1.0 has not.
 func settings(t *testing.T, c cluster.Cluster) map[string]string {
 	t.Helper()

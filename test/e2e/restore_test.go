@@ -106,42 +106,6 @@ func TestAControlPlaneIsRestoredAndTemporalStartsEmpty(t *testing.T) {
 	r.removeSynced()
 }
 
-// Without any backup of the control plane: the Kymas are created again, with other uids.
-func TestKymasThatAreCreatedAgainTakeOverWhatTheirClustersHave(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.SweepOften()
-	s.Push("test/modules/sample/1.0.0")
-	s.PushMinimal("later")
-	s.Instance.Start()
-	s.Create(harness.NewKyma("again", "sample"))
-	s.BecomesReady("again", "sample@1.0.0")
-	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "later"}) })
-	s.BecomesReady("again", "sample@1.0.0", "later@1.0.0")
-	s.Instance.Stop()
-	kyma := s.Kyma("again")
-	uids := func() map[string]string {
-		found := map[string]string{}
-		for _, object := range s.Remote.All(t) {
-			if cluster.IsInstalled(&object) || object.GroupVersionKind().Group == harness.SampleGVK.Group {
-				found[object.Kind+" "+object.Name] = string(object.GetUID())
-			}
-		}
-		return found
-	}
-	before := uids()
-	for _, manifest := range s.Manifests(kyma) {
-		s.ControlPlane.ForceDelete(&manifest)
-	}
-	s.ControlPlane.ForceDelete(kyma)
-	require.True(t, s.IsGone(kyma))
-
-	s.Namespace, s.Temporal = s.NewTemporalNamespace()
-	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("again", "sample")))
-	s.Instance.Start()
-	s.BecomesReady("again", "sample@1.0.0", "later@1.0.0")
-	require.Equal(t, before, uids())
-}
-
 func newRestored(t *testing.T, s *harness.Environment) *restored {
 	t.Helper()
 	r := &restored{Environment: s, t: t, snapshot: filepath.Join(t.TempDir(), "snapshot.db"), lost: harness.NewSynced("lost", "restorable")}

@@ -129,38 +129,6 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 	})
 }
 
-func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
-	s := harness.NewEnvironment(t, "--mode", "single-cluster")
-	s.Push("test/modules/sample/1.0.0")
-	s.Push("test/modules/sample/1.1.0")
-	s.Instance.Start()
-
-	kyma := harness.NewKyma("single", "sample")
-	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
-	s.BecomesReady("single", "sample@1.0.0")
-	require.Equal(t, "Ready", harness.SampleState(t, s.ControlPlane))
-
-	harness.Edit(t, s.ControlPlane, s.Kyma("single"), func(k *v1beta2.Kyma) {
-		k.Spec.Channel = "fast"
-	})
-	s.BecomesReady("single", "sample@1.1.0")
-
-	harness.Edit(t, s.ControlPlane, s.Kyma("single"), func(k *v1beta2.Kyma) {
-		k.Spec.Modules = nil
-	})
-	s.Eventually("the module is removed", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Empty(c, s.Kyma("single").Status.Modules)
-		assert.Empty(c, s.Manifests(s.Kyma("single")))
-	})
-	require.Empty(t, s.OfModule(t, s.ControlPlane))
-
-	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("single")))
-	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
-		assert.True(c, s.IsGone(kyma))
-	})
-	require.NoError(t, s.ControlPlane.List(t.Context(), &v1beta2.KymaList{}), "the control plane keeps its definitions")
-}
-
 // isDeletedInFull deletes a Kyma with one module, and requires that the module, the remote Kyma and the Manifest are gone as soon
 // as the Kyma is.
 func isDeletedInFull(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, propagation metav1.DeletionPropagation) {

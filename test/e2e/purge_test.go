@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,11 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -69,51 +64,6 @@ func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
 		require.Contains(t, out, "Kyma kcp-system/asked is gone")
 		require.True(t, s.IsGone(kyma))
 		s.Warns(kyma, "PurgeAbandoned", "left there")
-	})
-}
-
-// In a single cluster a purge removes the module alone; an object with a protected finalizer stays and is named.
-func TestAPurgeInASingleClusterTakesTheModuleAlone(t *testing.T) {
-	const grace = 5 * time.Second
-	s := harness.NewEnvironment(t, "--mode", "single-cluster", "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String(),
-		"--skip-finalizer-purging-for", "example.com/protected")
-	s.Remote = s.ControlPlane
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	originals := func() map[string]types.UID {
-		found := originalsIn(t, s)
-		delete(found, "CustomResourceDefinition /samples."+harness.SampleGVK.Group)
-		delete(found, "Namespace /"+harness.RemoteNamespace) // it is made for the first module, and never removed
-		maps.DeleteFunc(found, func(key string, _ types.UID) bool { return strings.HasPrefix(key, "Kyma ") })
-		return found
-	}
-	before := originals()
-	purged := func(finalizer string) (*v1beta2.Kyma, *unstructured.Unstructured) {
-		t.Helper()
-		kyma := harness.NewKyma("single", "sample")
-		require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
-		s.BecomesReady("single", "sample@1.0.0")
-		sample := s.AddSampleFinalizer(t, finalizer)
-		require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
-		s.Eventually("the Kyma is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
-		require.Equal(t, before, originals())
-		return kyma, sample
-	}
-
-	kyma, _ := purged("example.com/nobody")
-	s.Warns(kyma, "Purged", "loses its finalizers example.com/nobody")
-	s.Eventually("nothing of the module remains", 3*time.Minute, func(c *assert.CollectT) {
-		assert.Empty(c, s.OfModule(t, s.ControlPlane))
-	})
-
-	_, sample := purged("example.com/protected")
-	require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(sample), sample))
-	require.Contains(t, sample.GetFinalizers(), "example.com/protected")
-	// The finalizer is served at last; the API server may then take minutes to delete the definition.
-	s.ControlPlane.ForceDelete(sample)
-	s.ControlPlane.ForceDelete(&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + harness.SampleGVK.Group}})
-	s.Eventually("nothing of the module remains", 3*time.Minute, func(c *assert.CollectT) {
-		assert.Empty(c, s.OfModule(t, s.ControlPlane))
 	})
 }
 

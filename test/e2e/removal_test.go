@@ -17,14 +17,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// fleetSize is how many Kymas there are in the test of what a change of the catalog may remove: more than the ten from
-// which approved removals can begin at once.
-const fleetSize = 13
+const (
+	// fleetSize is how many Kymas there are in the test of what a change of the catalog may remove: more than lose a module at
+	// once by an approved removal.
+	fleetSize = 6
+	// removalRate is how many modules per minute are removed after an approval. A sixth of them, removalBurst, go at once, and
+	// one more every removalPause.
+	removalRate  = 12
+	removalBurst = removalRate / 6
+	removalPause = time.Minute / removalRate
+)
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 	const webhook, certificate = "e2e-removal-webhook", "e2e-removal-webhook-tls"
-	s := harness.NewMultiClusterEnvironment(t, webhookFlags(t, webhook, certificate)...)
+	s := harness.NewMultiClusterEnvironment(t, append(webhookFlags(t, webhook, certificate), "--catalog-removal-rate", fmt.Sprint(removalRate))...)
 	removeWebhook(s, webhook, certificate)
 	s.SweepOften() // two whole passes are waited for
 	catalog := s.Pack(harness.MinimalModule{Name: "common", Channels: "regular"})
@@ -77,14 +84,16 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 		})
 		s.Sweeps(t, 1)
 		require.Equal(t, installed, fleetManifests(t, s), "an annotation approves nothing")
+		begin := time.Now()
 		budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: shared.ManagedByLifecycleManager}}
 		harness.EditObject(t, s.ControlPlane, budget, func() {
 			budget.Spec.Approvals = []v1beta2.RemovalApproval{{Change: marker, By: "somebody else"}}
 		})
 		require.NotContains(t, []string{"", "somebody else"}, budget.Spec.Approvals[0].By, "admission says who approved")
-		s.Eventually("some Kymas lose the module", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Less(c, len(fleetManifests(t, s)), fleetSize-5)
+		s.Eventually("more Kymas lose the module than may at once", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Less(c, len(fleetManifests(t, s)), fleetSize-removalBurst)
 		})
+		require.GreaterOrEqual(t, time.Since(begin), removalPause, "one of them had to wait")
 		require.NotEmpty(t, fleetManifests(t, s), "not all at once")
 	})
 }

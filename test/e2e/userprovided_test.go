@@ -14,21 +14,19 @@ import (
 )
 
 // The owner of a cluster may provide a module of their own, by a ModuleTemplate in the remote cluster.
-func TestAUserProvidedTemplateInTheRemoteClusterServesItsKyma(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.Instance.Flags = append(s.Instance.Flags, "--remote-template-registries", s.Registry)
-	s.SweepOften() // what happens to a template in the remote cluster is found by passes
-	s.PushMinimal("common")
+func ownTemplateServes(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	s.Instance.Stop()
+	s.Instance.Flags = []string{"--remote-template-registries", s.Registry}
 	template := s.Pack(harness.MinimalModule{Name: "own"})
 	s.Instance.Start()
-	s.Create(harness.NewKyma("maker", "common"))
-	s.BecomesReady("maker", "common@1.0.0")
+	s.BecomesReady("returning", "given@1.0.0", "added@1.0.0")
 
 	s.Apply(s.Remote, harness.RemoteNamespace, bytes.ReplaceAll(template, []byte("namespace: "+harness.ControlPlaneNamespace), []byte("namespace: "+harness.RemoteNamespace)))
 	s.EditRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "own", RemoteModuleTemplateRef: "own-1.0.0"})
 	})
-	s.BecomesReady("maker", "common@1.0.0", "own@1.0.0")
+	s.BecomesReady("returning", "given@1.0.0", "added@1.0.0", "own@1.0.0")
 	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "own"))
 
 	t.Run("when it is deleted, what is installed stays, with the reason", func(t *testing.T) {
@@ -36,7 +34,7 @@ func TestAUserProvidedTemplateInTheRemoteClusterServesItsKyma(t *testing.T) {
 		template.Name, template.Namespace = "own-1.0.0", harness.RemoteNamespace
 		require.NoError(t, s.Remote.Delete(t.Context(), template))
 		s.Eventually("the status has the reason", 2*time.Minute, func(c *assert.CollectT) {
-			module := s.Module("maker", "own")
+			module := s.Module("returning", "own")
 			assert.Equal(c, shared.StateError, module.State)
 			assert.NotNil(c, module.Manifest)
 		})

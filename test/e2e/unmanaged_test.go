@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,11 +19,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// An unmanaged module, and an object with the label that skips reconciliation, stays unchanged for as long as its owner
-// wants; the status says so, and it blocks no deletion.
-func TestUnmanagedModulesAndSkippedObjectsStayUnchanged(t *testing.T) {
+// An unmanaged module, an object with the label that skips reconciliation, and what a paused workflow has, stays unchanged for
+// as long as somebody wants. The status says so, and it blocks no deletion.
+func TestWhatIsPausedUnmanagedOrSkippedStaysUnchanged(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	s.SweepOften() // drift is found by passes
 	s.Push("test/modules/sample/1.0.0")
@@ -34,8 +37,12 @@ func TestUnmanagedModulesAndSkippedObjectsStayUnchanged(t *testing.T) {
 	require.Equal(t, "kyma", operator.Labels[shared.LabelManagedBy])
 
 	no, yes := false, true
-	t.Run("an unmanaged module loses our labels and annotations, and nothing else", func(t *testing.T) {
-		s.EditEntry("sample", func(module *v1beta2.Module) { module.Managed = &no })
+	t.Run("an operator pauses the workflow: the status shows it, and sweeps leave it alone until it is resumed", func(t *testing.T) {
+		pausedStays(t, s, func() {
+			s.EditEntry("sample", func(module *v1beta2.Module) { module.Managed = &no })
+		})
+	})
+	t.Run("the module, now unmanaged, loses our labels and annotations, and nothing else", func(t *testing.T) {
 		isUnmarked(t, s, operator, cr)
 	})
 	t.Run("managed again, it is adopted", func(t *testing.T) {
@@ -89,6 +96,45 @@ func TestUnmanagedModulesAndSkippedObjectsStayUnchanged(t *testing.T) {
 	})
 	t.Run("both are deleted all the same", func(t *testing.T) {
 		isDeletedInFull(t, s, s.Kyma("alone"), metav1.DeletePropagationBackground)
+	})
+}
+
+// pausedStays pauses the workflow of Kyma "alone" while a change is made that deletes its one Manifest, and resumes it.
+func pausedStays(t *testing.T, s *harness.Environment, change func()) {
+	t.Helper()
+	id := kick.KymaWorkflowID(kick.RefOf(s.Kyma("alone")))
+	shown := func(c require.TestingT) string {
+		cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"), "status", "alone", "--kubeconfig", s.ControlPlane.Kubeconfig)
+		cmd.Env = s.Variables()
+		said, err := cmd.Output()
+		require.NoError(c, err)
+		return string(said)
+	}
+	const paused = "workflow: paused in Temporal"
+	require.NotContains(t, shown(t), paused)
+
+	temporal := s.Temporal.WorkflowService()
+	_, err := temporal.PauseWorkflowExecution(t.Context(), &workflowservice.PauseWorkflowExecutionRequest{
+		Namespace: s.Namespace, WorkflowId: id, Identity: "operator", Reason: "to look at it", RequestId: "pause",
+	})
+	require.NoError(t, err)
+	change()
+	s.Eventually("the status says that the workflow is paused, and how to resume it", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Contains(c, shown(c), paused)
+	})
+	require.Contains(t, shown(t), "temporal workflow unpause --workflow-id "+id)
+
+	before := time.Now()
+	s.Sweeps(t, 2)
+	require.Empty(t, s.Kicks(id, before))
+	require.Len(t, s.Manifests(s.Kyma("alone")), 1)
+
+	_, err = temporal.UnpauseWorkflowExecution(t.Context(), &workflowservice.UnpauseWorkflowExecutionRequest{
+		Namespace: s.Namespace, WorkflowId: id, Identity: "operator", RequestId: "unpause",
+	})
+	require.NoError(t, err)
+	s.Eventually("the change is worked on", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Empty(c, s.Manifests(s.Kyma("alone")))
 	})
 }
 

@@ -206,25 +206,3 @@ func TestARolloutKeepsItsPlaceWhateverHappensInTheMiddle(t *testing.T) {
 		}
 	})
 }
-
-// A fleet of its own: a Kyma whose version changes again and again is reconciled less often each time.
-func TestARevertTakesAllClustersBackTheLastFirst(t *testing.T) {
-	one, plan := intstr.FromInt32(1), canaryFirst()
-	plan.Concurrency = &one
-	plan.Stages = append(plan.Stages, v1beta2.RolloutStage{Name: "others", Soak: &metav1.Duration{Duration: 1000 * time.Hour}})
-	s := newStagedFleet(t, 5, plan)
-	s.PushModule(harness.MinimalModule{Name: staged, Version: "3.4.0"})
-	s.markRevertible("3.4.0")
-	s.publish("3.4.0")
-	soaking := s.reaches("3.4.0", v1beta2.RolloutSoaking)
-	require.Equal(t, "5/5", soaking.Status.Progress)
-	expected, back := s.byPlace(soaking), s.order("1.0.0")
-	slices.Reverse(expected)
-	s.edit("3.4.0", func(r *v1beta2.ModuleRollout) { r.Spec.Revert = v1beta2.RevertAll })
-	s.reaches("3.4.0", v1beta2.RolloutReverted)
-	for _, kyma := range s.kymas {
-		s.BecomesReady(kyma, staged+"@1.0.0")
-	}
-	s.Eventually("the watch has seen all", time.Minute, func(c *assert.CollectT) { assert.Len(c, back(), len(expected)) })
-	require.Equal(t, expected, back(), "one at a time")
-}

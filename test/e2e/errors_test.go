@@ -24,10 +24,10 @@ import (
 )
 
 // An error of one module is in the status of the Kyma, and stops no other module.
-func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
+func errorsAreInTheStatus(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	forger := newForger(t)
-	s := harness.NewEnvironment(t, "--oci-registry-plain-http", forger.host)
-	s.Instance.Flags = append(s.Instance.Flags, "--oci-registry-allowed", s.Registry+","+forger.host)
+	s.Instance.Flags = []string{"--oci-registry-plain-http", forger.host, "--oci-registry-allowed", s.Registry + "," + forger.host}
 	for _, module := range []string{"fine", "channelless", "forged", "lost", "foreign"} {
 		s.PushMinimal(module)
 	}

@@ -69,8 +69,9 @@ func hostiles() []hostile {
 
 // The error of an artifact is in the Kyma's status; nothing of it reaches the cluster, and the module beside it is
 // installed as if it were alone.
-func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
-	s := harness.NewEnvironment(t)
+func hostileArtifactsAreRefused(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	s.Instance.Flags = nil
 	all := hostiles()
 	kyma := harness.NewKyma("besieged", "fine", "misplaced", "unknown-kind")
 	for _, h := range all {

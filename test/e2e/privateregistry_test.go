@@ -44,10 +44,28 @@ func newPrivateRegistry(t *testing.T, of string) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// As upstream's users have it: the Secret with the credentials alone says which registry modules come from.
-func TestTheSecretWithTheCredentialsNamesThePrivateRegistry(t *testing.T) {
+// What comes from a registry is installed, or its module says why not. Each part has an instance with other flags.
+func TestWhatComesFromARegistryIsInstalledOrItsModuleSaysWhyNot(t *testing.T) {
 	s := harness.NewEnvironment(t)
-	s.Instance.Flags = append(s.Instance.Flags, "--oci-registry-cred-secret", "modules", "--oci-registry-allowed", "allowed.example.com")
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *harness.Environment)
+	}{
+		{"a Secret with the credentials names the private registry", secretNamesRegistry},
+		{"hostile artifacts are refused, and leave the cluster untouched", hostileArtifactsAreRefused},
+		{"an error of one module is in the Kyma's status, and stops no other module", errorsAreInTheStatus},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, s) })
+		s.DeleteEverything()
+		definitionsGo(t, s, s.Remote)
+		s.Instance.Stop()
+	}
+}
+
+// As upstream's users have it: the Secret with the credentials alone says which registry modules come from.
+func secretNamesRegistry(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	s.Instance.Flags = []string{"--oci-registry-cred-secret", "modules", "--oci-registry-allowed", "allowed.example.com"}
 	private := newPrivateRegistry(t, s.Registry)
 	// Neither names the private registry: the one has a descriptor with another, the other's is only there.
 	s.PushMinimal("embedded")

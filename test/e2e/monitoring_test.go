@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -36,7 +37,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	policy := filepath.Join(folder, "policy.json")
 	require.NoError(t, os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600))
 	const webhook, certificate = "e2e-monitored-webhook", "e2e-monitored-webhook-tls"
-	s := harness.NewMultiClusterEnvironment(t, slices.Concat(recordingFlags(), webhookFlags(t, webhook, certificate),
+	s := harness.NewEnvironment(t, slices.Concat(recordingFlags(), webhookFlags(t, webhook, certificate),
 		[]string{"--metrics-bind-address", metrics, "--maintenance-policy-path", policy})...)
 	removeWebhook(s, webhook, certificate)
 	s.SweepOften() // what an edit in a remote cluster asks for is found by passes
@@ -55,13 +56,15 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(harness.Planted))
 	require.NoError(t, err)
 	s.GiveAccess("cut", harness.Kubeconfig(t, nobody, nil, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = token }))
-	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("cut", "fine")))
+	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced("cut", "fine")))
 	names := []string{"first", "second"}
-	for i, name := range names { // one after the other, so that the second finds in the cache what the first has fetched
-		admin, err := os.ReadFile(s.Remotes[i].Kubeconfig) // with a client certificate, which says when it expires
+	for _, name := range names { // one after the other, so that the second finds in the cache what the first has fetched
+		admin, err := os.ReadFile(s.Remote.Kubeconfig) // with a client certificate, which says when it expires
 		require.NoError(t, err)
 		s.GiveAccess(name, admin)
-		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma(name, "fine", "lost")))
+		kyma := harness.NewSynced(name, "fine", "lost")
+		kyma.Spec.Sync.ModuleCatalog = nil
+		require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
 		s.Eventually("one module of "+name+" is installed, and the other fails", 2*time.Minute, func(c *assert.CollectT) {
 			modules := harness.ModulesByName(s.Kyma(name).Status.Modules)
 			assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
@@ -70,8 +73,10 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	}
 	// A counter that has just begun has not grown yet.
 	s.PushMinimal("more")
-	for i, name := range names {
-		addModule(s.At(i), "more")
+	for _, name := range names {
+		s.EditRemoteKyma(keyed(client.ObjectKey{Namespace: name, Name: name}), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "more"})
+		})
 		s.ReadyAmongOthers(name, "more", "1.0.0")
 	}
 
@@ -138,7 +143,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 		}
 	})
 	recordAnswers(t, s, observed, began)
-	s.At(2).GiveAccess("cut", s.At(2).RemoteAccess(t)) // so that its Kyma can be cleaned up
+	s.GiveAccess("cut", s.RemoteAccess(t)) // so that its Kyma can be cleaned up
 }
 
 // onlyOfFailures are metrics without a series before what they count has happened, which it does not in this test. Those

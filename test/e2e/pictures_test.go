@@ -40,8 +40,7 @@ func recordAnswers(t *testing.T, s *harness.Environment, observed v1.API, since 
 	var names []string
 	for i := range 12 {
 		names = append(names, fmt.Sprintf("busy-%d", i))
-		at := s.At(i % 2)
-		at.Give(names[i])
+		s.Give(names[i])
 		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced(names[i], "fine", "more")))
 		time.Sleep(3 * time.Second) // this is a recording: it needs some time, and waits for nothing
 	}
@@ -70,9 +69,9 @@ func recordAnswers(t *testing.T, s *harness.Environment, observed v1.API, since 
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(path)), content, 0o600))
 	}
-	for i, name := range names {
+	for _, name := range names {
 		s.RemoveKyma(name)
-		s.RemoveNamespaces(s.At(i%2).Remote, name)
+		s.RemoveNamespaces(s.Remote, name)
 	}
 }
 

@@ -26,14 +26,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
-// Each way in which a cluster can be unreachable has its own reason, and nothing of any kubeconfig is in any output,
-// though every cluster sends back what it was sent.
-func TestEachWayOfBeingUnreachableHasItsReasonAndNoKubeconfigIsInTheOutput(t *testing.T) {
+// The status names the reason if the access to a cluster is missing or has too few rights. No output has a kubeconfig.
+func TestMissingAccessIsNamedAndNoKubeconfigIsInTheOutput(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics, "--log-level", "debug")
 	s.PushMinimal("fine")
+	s.Push("test/modules/sample/1.0.0")
+	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
+	t.Run("a cluster needs no more than the documented rights, and the status names what is missing", func(t *testing.T) {
+		documentedRightsSuffice(t, s)
+	})
+	t.Run("each way of being unreachable has its reason, and no kubeconfig is in the output", func(t *testing.T) {
+		unreachableHasItsReason(t, s, metrics)
+	})
+}
 
+// Each way in which a cluster can be unreachable has its own reason, and nothing of any kubeconfig is in any output,
+// though every cluster sends back what it was sent.
+func unreachableHasItsReason(t *testing.T, s *harness.Environment, metrics string) {
+	t.Helper()
 	answers := func(code int) (string, []byte) {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -20,7 +20,8 @@ import (
 )
 
 // Who does not give cluster-admin in a remote cluster gives the documented ClusterRole. What is missing in it is named.
-func TestAClusterNeedsNoMoreThanTheDocumentedRights(t *testing.T) {
+func documentedRightsSuffice(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	content, err := os.ReadFile(filepath.Join(testfleet.Root(t), "deploy", "rights", "remote.yaml"))
 	require.NoError(t, err)
 	role := &rbacv1.ClusterRole{}
@@ -29,10 +30,6 @@ func TestAClusterNeedsNoMoreThanTheDocumentedRights(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(role.Rules), func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, resource) })
 	}
 
-	s := harness.NewEnvironment(t)
-	s.Push("test/modules/sample/1.0.0")
-	s.Push("test/modules/sample/1.1.0")
-	s.Instance.Start()
 	kyma := harness.NewKyma("limited", "sample")
 	access := s.AccessOf(kyma)
 	access.Data["config"] = s.NewLimitedAccount(t, "without-definitions", without("customresourcedefinitions")).Kubeconfig

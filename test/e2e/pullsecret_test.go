@@ -20,9 +20,10 @@ import (
 
 // The Secret with which remote clusters pull images is kept there as it is in the control plane, as long as the Kyma
 // is.
-func TestTheImagePullSecretIsKeptInTheRemoteCluster(t *testing.T) {
-	s := harness.NewEnvironment(t, "--skr-image-pull-secret", "pull-images")
-	s.SweepOften() // a change of the Secret in the cluster is found by passes
+func pullSecretIsKept(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	s.Instance.Stop()
+	s.Instance.Flags = []string{"--skr-image-pull-secret", "pull-images"}
 	original := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pull-images", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{"ours": "alone"}},
 		Type:       corev1.SecretTypeDockerConfigJson,

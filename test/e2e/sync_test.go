@@ -16,10 +16,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// What is installed stays, whatever happens to the remote Kyma, to the catalog and to the templates of the cluster's owner.
-func TestInstalledModulesStayWhateverHappensToTheRemoteKymaAndTheCatalog(t *testing.T) {
+// The remote Kyma, the catalog, the templates of the cluster's owner and the image pull Secret are kept as they should be. What
+// is installed stays, whatever happens to them.
+func TestARemoteClusterKeepsWhatIsSynchronizedAndItsModules(t *testing.T) {
 	s := harness.NewEnvironment(t)
-	s.SweepOften() // passes find what happens in the remote cluster, and what a Kyma does not list
+	s.SweepOften() // passes find what happens in the remote cluster, and what is new of a module that the Kyma does not list
 	for _, module := range []string{"given", "added", "later"} {
 		s.PushMinimal(module)
 	}
@@ -38,6 +39,10 @@ func TestInstalledModulesStayWhateverHappensToTheRemoteKymaAndTheCatalog(t *test
 	}
 	t.Run("a module without a release meta leaves the remote catalog", func(t *testing.T) { catalogShrinks(t, s) })
 	t.Run("a template of the cluster's owner serves the Kyma", func(t *testing.T) { ownTemplateServes(t, s) })
+	s.RemoveKyma("returning")
+	definitionsGo(t, s, s.Remote)
+
+	t.Run("the image pull Secret is kept as it is in the control plane", func(t *testing.T) { pullSecretIsKept(t, s) })
 }
 
 // The remote Kyma follows spec.sync.namespace, with what its owner asks for; installed modules stay where they are.

@@ -234,10 +234,12 @@ fuzz:
 		go test $$package -run '^$$' -fuzz . -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
 
-# Tests of the packages that encrypt, sign or verify, in processes that allow nothing but FIPS 140-3.
+# Tests of the packages that encrypt, sign or verify, and of the image of `make image FIPS=1`, in processes that allow nothing
+# but FIPS 140-3.
 .PHONY: fips
 fips:
 	@GODEBUG=fips140=only go test -vet=off $(CRYPTOGRAPHIC)
+	@IMAGE_FIPS=1 test/run ./test/e2e -run TestTheImageInstallsModulesInItsOwnRoot -v -count 1 -timeout 60m
 
 # The previous release beside this one, with other choices each day; MIXED_SEEDS="1 2 3" for certain ones.
 .PHONY: mixed

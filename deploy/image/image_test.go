@@ -184,7 +184,7 @@ func TestTheProgramInTheImageKnowsItsVersion(t *testing.T) {
 	require.Equal(t, "1.2.3 0123456789abcdef other\n", string(out))
 }
 
-// That the image of lifecycle-manager works so is shown by test/e2e, where it installs modules.
+// `make fips` runs the image of lifecycle-manager that is built so: a test in test/e2e/image_test.go installs modules with it.
 func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
 	agent, err := findProgram("agent")
 	require.NoError(t, err)

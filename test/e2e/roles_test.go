@@ -20,10 +20,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Watchers and workers in processes of their own: neither gets far alone, and a worker that is gone is replaced
-// by another without anybody noticing.
+// Watchers and workers in processes of their own: neither gets far alone, and what one of them misses is made up for.
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
+	t.Run("neither gets far alone, and another worker takes the place of one that is gone", func(t *testing.T) { assertRolesNeedEachOther(t, s) })
+	t.Run("a removal that nobody watches comes to its end", func(t *testing.T) {
+		s.SweepOften() // only passes find what nobody watches
+		assertRemovalEndsUnwatched(t, s)
+	})
+}
+
+// assertRolesNeedEachOther starts processes of both roles one by one, kills them in turn, and ends without any.
+func assertRolesNeedEachOther(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	const nobody = "no process of Lifecycle Manager leads in this control plane"
 	statusSays(s, 1, `"instance":"lifecycle-manager","message":"`+nobody+`"`)
 	s.Push("test/modules/sample/1.0.0")
@@ -61,13 +70,13 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 
 	s.Instance.Kill()
 	statusSays(s, 1, nobody+`"`) // the second worker polls
+	second.Stop()
 }
 
-// While no process leads, nobody sees that a Manifest has gone, and the next leader lists only what there is: the sweep
-// notices it, so that the module does not stay Deleting, and can be had again.
-func TestARemovalThatNobodyWatchesComesToItsEnd(t *testing.T) {
-	s := harness.NewEnvironment(t, "--role", "watchers")
-	s.SweepOften() // only passes find what nobody watches
+// assertRemovalEndsUnwatched removes a module while no process leads. Nobody sees then that a Manifest has gone, and the next
+// leader lists only what there is: the sweep notices it, so that the module does not stay Deleting, and can be had again.
+func assertRemovalEndsUnwatched(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	s.PushMinimal("left")
 	s.Instance.Launch()
 	workers := s.NewInstance("--role", "workers")

@@ -38,17 +38,21 @@ func assertHistoryBudgets(t *testing.T, s *harness.Environment, kyma *v1beta2.Ky
 	require.LessOrEqual(t, total, budgetFirstInstall+(modules-1)*budgetFurtherModule)
 }
 
-// A Kyma that has settled writes no history, what its process has done shows in the metrics, and kicks that come during work cost
-// little.
-func TestASettledKymaAddsNoHistoryAndIsMeasured(t *testing.T) {
+// An installation is one trace. A Kyma that has settled writes no history, what its process has done shows in the metrics, and
+// kicks that come during work cost little.
+func TestAKymaIsTracedAndMeasuredAndOnceSettledAddsNoHistory(t *testing.T) {
 	address := process.FreeAddress(t)
+	traces, variables := startCollector(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", address)
 	s.SweepNever()
+	s.Instance.Variables = variables
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
+	s.FirstWalkEnds(t)
 	s.Create(harness.NewKyma("settled", "sample"))
 	s.BecomesReady("settled", "sample@1.0.0")
 
+	t.Run("one trace leads from an event to the objects that are applied", func(t *testing.T) { assertOneTrace(t, s, traces) })
 	t.Run("the sweep checks it without waking its workflow", func(t *testing.T) {
 		kyma := s.Kyma("settled")
 		s.BecomesIdle(kyma)

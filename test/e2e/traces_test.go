@@ -72,19 +72,20 @@ func (c *collector) traces() map[string]map[string]bool {
 	return found
 }
 
-func TestOneTraceLeadsFromAnEventToTheObjectsThatAreApplied(t *testing.T) {
+// startCollector starts a collector, and returns the variables by which an instance sends its spans there. Call it before the
+// environment is made, so that the collector ends after the instance.
+func startCollector(t *testing.T) (*collector, []string) {
+	t.Helper()
 	c := &collector{names: map[string]bool{}}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	s := harness.NewEnvironment(t)
-	s.SweepNever() // a kick of the sweep in the middle of the installation would continue it in a trace of its own
-	s.Instance.Variables = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_SERVICE_NAME=traced", "OTEL_BSP_SCHEDULE_DELAY=200"}
-	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
-	s.FirstWalkEnds(t)
-	s.Create(harness.NewKyma("traced", "sample"))
-	s.BecomesReady("traced", "sample@1.0.0")
+	return c, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_SERVICE_NAME=traced", "OTEL_BSP_SCHEDULE_DELAY=200"}
+}
 
+// assertOneTrace requires that one trace leads from an event to the objects that are applied for it. The Kyma has been installed
+// without a kick of the sweep, which would continue the installation in a trace of its own.
+func assertOneTrace(t *testing.T, s *harness.Environment, c *collector) {
+	t.Helper()
 	remote := strings.TrimPrefix(cluster.AdminConfig(t, s.Fleet.Remotes[0].Kubeconfig).Host, "https://")
 	want := []string{
 		"kick Kyma", "SignalWithStartWorkflow:KymaWorkflow", "HandleSignal:kick", "RunActivity:SyncRemote", "StartActivity:ResolveKyma", "RunActivity:ResolveKyma",

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,25 +16,37 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
 // What operators' scripts do with Manifests means modules: they wait until a Kyma has none, and stop or start the reconciles
 // of all mandatory ones. None of it concerns the agent, and the Manifest goes that earlier builds made for it.
-func TestScriptsThatActOnManifestsDoNotMeetTheAgent(t *testing.T) {
-	w := newWatched(t)
-	w.becomesActedOn("sample")
+//
+// The agent of an instance that uses FIPS allows nothing else, and reports as before: its certificates, its webhook and the
+// listener are all approved.
+func TestAnAgentIsNoManifestAndStrictWhereItsInstanceUsesFIPS(t *testing.T) {
+	w := newWatchedAfter(t, func(w *watched) {
+		w.Instance.Variables = append(w.Instance.Variables, "GODEBUG=fips140=on")
+		w.workers.Variables = append(w.workers.Variables, "GODEBUG=fips140=on")
+	})
+	deployment := func() *appsv1.Deployment {
+		t.Helper()
+		found := &appsv1.Deployment{}
+		require.NoError(t, w.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: shared.AgentName}, found))
+		return found
+	}
+	t.Run("where its instance uses FIPS it allows nothing else, and reports", func(t *testing.T) {
+		require.Equal(t, "1", process.Metric(t, w.metrics, "lifecycle_mgr_fips_mode"))
+		require.Contains(t, deployment().Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "GODEBUG", Value: "fips140=only,tlsmlkem=0"})
+		require.Equal(t, "2", w.agent.Metric("watcher_fips_mode"))
+		w.becomesActedOn("sample")
+	})
 	kyma := w.Kyma("watched")
 	agent := &v1beta2.RemoteAgent{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: shared.RemoteAgentName(kyma.Name)}}
 	read := func() *v1beta2.RemoteAgent {
 		t.Helper()
 		require.NoError(t, w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(agent), agent))
 		return agent
-	}
-	deployment := func() *appsv1.Deployment {
-		t.Helper()
-		found := &appsv1.Deployment{}
-		require.NoError(t, w.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: shared.AgentName}, found))
-		return found
 	}
 	before := deployment()
 	require.Equal(t, shared.StateReady, read().Status.State)

@@ -33,13 +33,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// The previous release is installed by its chart as an operator would, in a namespace with restricted Pod Security, with its
-// own program, definitions and rights. The pods of the fleet are simulated, so the processes that they would have run are run
-// here, with the arguments, the environment and the account of each. The release is upgraded to this one, rolled back and
-// uninstalled under a Kyma that does not notice.
-func TestTheChartRunsWhatItInstalls(t *testing.T) {
-	previous := testfleet.Previous(t)
+// An API server accepts what the chart makes. The previous release is installed by its chart as an operator would, in a
+// namespace with restricted Pod Security, with its own program, definitions and rights. The pods of the fleet are simulated,
+// so the processes that they would have run are run here, with the arguments, the environment and the account of each. The
+// release is upgraded to this one, rolled back and uninstalled under a Kyma that does not notice.
+func TestTheChartIsAcceptedAndRunsWhatItInstalls(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	t.Run("an API server accepts what the chart makes of all documented values", func(t *testing.T) { assertAccepted(t, s) })
+	previous := testfleet.Previous(t)
 	restrict(s, "restricted")
 	t.Cleanup(func() { restrict(s, "") })
 	// Helm refuses to take over what others made, and the environment has made the definitions.
@@ -167,34 +168,6 @@ func rollOut(s *harness.Environment, program string, watchers, workers pod) (new
 	return newWatchers, newWorkers
 }
 
-// Each combination of values that the chart documents makes objects that an API server accepts.
-func TestAnAPIServerAcceptsWhatTheChartMakes(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	applyMonitoringDefinitions(s)
-	files, err := filepath.Glob(filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager", "ci", "*-values.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var values map[string]any
-		require.NoError(t, yaml.UnmarshalStrict(content, &values))
-		namespaces, _ := values["namespaces"].([]any)
-		for _, namespace := range append(namespaces, values["accessSecretNamespace"], "istio-system") {
-			if name, _ := namespace.(string); name != "" && name != harness.ControlPlaneNamespace {
-				s.EnsureNamespace(s.ControlPlane, name)
-				t.Cleanup(func() { s.RemoveNamespaces(s.ControlPlane, name) })
-			}
-		}
-		out, err := exec.CommandContext(t.Context(), helmProgram(t), "lint", "--strict", "--kube-version", "1.36.1", "--values", file, filepath.Dir(filepath.Dir(file))).CombinedOutput()
-		require.NoError(t, err, "%s: %s", filepath.Base(file), out)
-		for _, object := range (chart.Release{Name: "accepted", Namespace: harness.ControlPlaneNamespace, Values: values}).Objects(t) {
-			err := s.ControlPlane.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership, client.DryRunAll)
-			require.NoError(t, err, "%s: %s %s", filepath.Base(file), object.GetKind(), object.GetName())
-		}
-	}
-}
-
 // release is the name of the release, and of what it has.
 const release = "lifecycle-manager"
 
@@ -307,36 +280,4 @@ func helmProgram(t *testing.T) string {
 	program := os.Getenv("HELM")
 	require.NotEmpty(t, program, "HELM is not set: test/run says where it is")
 	return program
-}
-
-// applyMonitoringDefinitions gives the control plane the definitions of the Prometheus operator, which the chart has objects of.
-func applyMonitoringDefinitions(s *harness.Environment) {
-	s.T.Helper()
-	command := exec.CommandContext(s.T.Context(), "go", "mod", "download", "-json", "github.com/prometheus-operator/prometheus-operator")
-	command.Dir = filepath.Join(testfleet.Root(s.T), "test", "modules", "upstream")
-	out, err := command.Output()
-	require.NoError(s.T, err)
-	var module struct{ Dir string }
-	require.NoError(s.T, yaml.Unmarshal(out, &module))
-	for _, name := range []string{"servicemonitors", "podmonitors", "prometheusrules"} {
-		content, err := os.ReadFile(filepath.Join(module.Dir, "example", "prometheus-operator-crd", "monitoring.coreos.com_"+name+".yaml"))
-		require.NoError(s.T, err)
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		require.NoError(s.T, yaml.Unmarshal(content, definition))
-		require.NoError(s.T, client.IgnoreAlreadyExists(s.ControlPlane.Create(s.T.Context(), definition)))
-		s.T.Cleanup(func() { _ = s.ControlPlane.Delete(context.Background(), definition) })
-		s.Eventually("there are "+name, time.Minute, func(c *assert.CollectT) {
-			require.NoError(c, s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(definition), definition))
-			assert.True(c, established(definition))
-		})
-	}
-}
-
-func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range definition.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Watchers and workers in processes of their own: neither gets far alone, and what one of them misses is made up for.
+// Watchers and workers run in processes of their own. Neither gets far alone, another worker takes the place of one that is gone,
+// and the sweep finds what happened while no watcher ran.
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
 	t.Run("neither gets far alone, and another worker takes the place of one that is gone", func(t *testing.T) { assertRolesNeedEachOther(t, s) })
@@ -74,7 +75,7 @@ func assertRolesNeedEachOther(t *testing.T, s *harness.Environment) {
 }
 
 // assertRemovalEndsUnwatched removes a module while no process leads. Nobody sees then that a Manifest has gone, and the next
-// leader lists only what there is: the sweep notices it, so that the module does not stay Deleting, and can be had again.
+// leader lists only what there is. The sweep notices it, so that the module does not stay Deleting, and can be installed again.
 func assertRemovalEndsUnwatched(t *testing.T, s *harness.Environment) {
 	t.Helper()
 	s.PushMinimal("left")

@@ -50,63 +50,81 @@ func check(t *testing.T, s *harness.Environment, flags ...string) (int, checked)
 	return cmd.ProcessState.ExitCode(), found
 }
 
-// What is checked before and after an installation is found right where it is, and wrong where it is not.
-func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
+// A check finds what is right and what is wrong, before and after an installation. A process refuses to start where it could only
+// fail later.
+func TestACheckFindsAndAStartRefusesWhatCannotWork(t *testing.T) {
 	s := harness.NewEnvironment(t)
-
-	t.Log("before anything was started")
-	code, found := check(t, s)
-	require.Zero(t, code)
-	require.Contains(t, found["ok"]["instance"], "nobody's yet")
-	require.Contains(t, found["ok"]["settings"], "recorded no settings yet")
-	require.Contains(t, found["ok"], "rights")
-	require.Contains(t, found["ok"], "CustomResourceDefinitions")
-	require.Contains(t, found["warning"]["Temporal's database"], "SQLite")
-
-	t.Log("with a cluster and a registry")
+	t.Run("a check before anything was started", func(t *testing.T) {
+		code, found := check(t, s)
+		require.Zero(t, code)
+		require.Contains(t, found["ok"]["instance"], "nobody's yet")
+		require.Contains(t, found["ok"]["settings"], "recorded no settings yet")
+		require.Contains(t, found["ok"], "rights")
+		require.Contains(t, found["ok"], "CustomResourceDefinitions")
+		require.Contains(t, found["warning"]["Temporal's database"], "SQLite")
+	})
 	s.PushMinimal("fine")
 	s.Instance.Start()
 	s.Create(harness.NewSynced("good", "fine"))
 	s.BecomesReady("good", "fine@1.0.0")
-	code, found = check(t, s, "--oci-registry-host", s.Registry)
+	t.Run("a check finds right what is right", func(t *testing.T) { assertCheckIsFine(t, s) })
+	t.Run("a check finds wrong what is wrong", func(t *testing.T) { assertCheckFindsFaults(t, s) })
+	t.Run("a support bundle has resources, workflows and logs, but no token", func(t *testing.T) { assertBundle(t, s) })
+	s.RemoveKyma("good") // else another instance would find it
+	t.Run("a process does not start where it could only fail later", func(t *testing.T) { assertDoesNotStart(t, s) })
+}
+
+// assertCheckIsFine checks an instance with a cluster and a registry.
+func assertCheckIsFine(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	code, found := check(t, s, "--oci-registry-host", s.Registry)
 	require.Zero(t, code)
 	require.Contains(t, found["ok"]["settings"], "ConfigMap kcp-system/lifecycle-manager-settings")
 	require.Contains(t, found["ok"]["instance"], "belongs to it")
 	require.Contains(t, found["ok"]["access Secrets"], "1 of 1 lead to a cluster that answers")
 	require.Contains(t, found["ok"]["registry"], "answers")
 	require.NotContains(t, found, "failed")
+}
 
-	t.Log("with another name")
-	code, found = check(t, s, "--managed-by", "second")
-	require.Equal(t, 1, code)
-	require.Contains(t, found["failed"]["instance"], "belongs to another instance")
+// assertCheckFindsFaults checks with one fault after another. The access Secrets of two clusters that do not answer stay.
+func assertCheckFindsFaults(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	t.Run("another name", func(t *testing.T) {
+		code, found := check(t, s, "--managed-by", "second")
+		require.Equal(t, 1, code)
+		require.Contains(t, found["failed"]["instance"], "belongs to another instance")
+	})
+	t.Run("another namespace of its own", func(t *testing.T) {
+		code, found := check(t, s, "--leader-election-namespace", "kube-public")
+		require.Equal(t, 1, code)
+		require.Contains(t, found["failed"]["instance"], "in its namespace "+harness.ControlPlaneNamespace)
+	})
+	t.Run("an account without rights", func(t *testing.T) {
+		code, found := check(t, s, "--as", "system:serviceaccount:default:nobody")
+		require.Equal(t, 1, code)
+		require.Contains(t, found["failed"]["rights"], "missing: list, watch kymas.operator.kyma-project.io")
+		require.Contains(t, found["failed"]["access Secrets"], "forbidden")
+		require.Contains(t, found["ok"], "CustomResourceDefinitions", "that needs no right")
+	})
+	t.Run("a cluster that refuses, a registry that is not there, and a Temporal namespace that is missing", func(t *testing.T) {
+		s.GiveAccess("refused", bytes.ReplaceAll(s.RemoteAccess(t), []byte(accessToken(t, s)), []byte(harness.Planted)))
+		s.GiveAccess("broken", harness.Kubeconfig(t, "https://"+process.FreeAddress(t), nil, nil))
+		elsewhere := *s
+		elsewhere.Namespace = "nowhere"
+		code, found := check(t, &elsewhere, "--oci-registry-host", process.FreeAddress(t))
+		require.Equal(t, 1, code)
+		require.Contains(t, found["failed"]["Temporal namespace"], "temporal operator namespace create --namespace nowhere")
+		require.Contains(t, found["failed"], "registry")
+		require.Contains(t, found["ok"]["access Secrets"], "1 of 3 lead to a cluster that answers")
+		require.Contains(t, found["failed"], "access Secret kcp-system/broken-access")
+		require.Contains(t, found["failed"]["access Secret kcp-system/refused-access"], "renew the Secret")
+	})
+}
 
-	t.Log("with another namespace of its own")
-	code, found = check(t, s, "--leader-election-namespace", "kube-public")
-	require.Equal(t, 1, code)
-	require.Contains(t, found["failed"]["instance"], "in its namespace "+harness.ControlPlaneNamespace)
-
-	t.Log("as an account without rights")
-	code, found = check(t, s, "--as", "system:serviceaccount:default:nobody")
-	require.Equal(t, 1, code)
-	require.Contains(t, found["failed"]["rights"], "missing: list, watch kymas.operator.kyma-project.io")
-	require.Contains(t, found["failed"]["access Secrets"], "forbidden")
-	require.Contains(t, found["ok"], "CustomResourceDefinitions", "that needs no right")
-
-	t.Log("with a cluster that refuses, a registry that is not there, and a Temporal namespace that is missing")
-	s.GiveAccess("refused", bytes.ReplaceAll(s.RemoteAccess(t), []byte(accessToken(t, s)), []byte(harness.Planted)))
-	s.GiveAccess("broken", harness.Kubeconfig(t, "https://"+process.FreeAddress(t), nil, nil))
-	elsewhere := *s
-	elsewhere.Namespace = "nowhere"
-	code, found = check(t, &elsewhere, "--oci-registry-host", process.FreeAddress(t))
-	require.Equal(t, 1, code)
-	require.Contains(t, found["failed"]["Temporal namespace"], "temporal operator namespace create --namespace nowhere")
-	require.Contains(t, found["failed"], "registry")
-	require.Contains(t, found["ok"]["access Secrets"], "1 of 3 lead to a cluster that answers")
-	require.Contains(t, found["failed"], "access Secret kcp-system/broken-access")
-	require.Contains(t, found["failed"]["access Secret kcp-system/refused-access"], "renew the Secret")
-
-	t.Log("in an archive, without the token of the broken one")
+// assertBundle requires that a support bundle has the resources, workflows and logs, and neither the token of the cluster that
+// answers nor the token of the one that refuses.
+func assertBundle(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	archive := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"), "support-bundle", "--kubeconfig", s.ControlPlane.Kubeconfig, "-o", archive, "--log-file", s.Instance.Log)
 	cmd.Env = s.Variables()

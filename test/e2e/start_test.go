@@ -15,56 +15,56 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
 
-// What can only go wrong later is refused at start, with what can be done about it.
-func TestAProcessDoesNotStartWhereItCouldOnlyFailLater(t *testing.T) {
-	s := harness.NewEnvironment(t)
-	s.Instance.Start()
-
-	t.Log("another instance in the same Temporal namespace")
+// assertDoesNotStart requires that a process which could only fail later refuses to start, and says what to do about it. The
+// environment's instance runs at the beginning, and not at the end.
+func assertDoesNotStart(t *testing.T, s *harness.Environment) {
+	t.Helper()
 	second := *s
 	second.Instance = second.NewInstance("--managed-by", "second")
-	doesNotStart(t, second.Instance, "belongs to another instance", "lifecycle-manager of the control plane", "TEMPORAL_NAMESPACE")
-
-	t.Log("another release of the same name in another namespace of the control plane")
-	elsewhere := s.NewInstance("--leader-election-namespace", "kube-public")
-	elsewhere.AllNamespaces = true // it is refused for its name, not for its rights
-	doesNotStart(t, elsewhere, "belongs to another instance", "in its namespace "+harness.ControlPlaneNamespace, "TEMPORAL_NAMESPACE")
-
-	t.Log("the same instance, once more and after a restart")
-	again := s.NewInstance("--role", "workers")
-	again.Start()
-	again.Stop()
-	s.Instance.Stop()
-	s.Instance.Start()
-	s.Instance.Stop()
-
-	t.Log("a Temporal namespace that is missing")
-	nowhere := *s
-	nowhere.Namespace = "nowhere"
-	nowhere.Instance = nowhere.NewInstance()
-	doesNotStart(t, nowhere.Instance, "the namespace nowhere is missing in Temporal", "temporal operator namespace create")
-
-	t.Log("definitions of an older build")
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	definition.Name = crds.Watchers
-	harness.EditObject(t, s.ControlPlane, definition, func() {
-		for i := range definition.Spec.Versions {
-			delete(definition.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "field")
-		}
+	t.Run("another instance in the same Temporal namespace", func(t *testing.T) {
+		doesNotStart(t, second.Instance, "belongs to another instance", "lifecycle-manager of the control plane", "TEMPORAL_NAMESPACE")
 	})
-	schemas, err := discovery.NewDiscoveryClientForConfig(cluster.AdminConfig(t, s.ControlPlane.Kubeconfig))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !strings.Contains(published(t, schemas.OpenAPIV3()), `"field":`) }, time.Minute, 100*time.Millisecond)
-	older := s.NewInstance()
-	doesNotStart(t, older, "watchers.operator.kyma-project.io is older than this build: it lacks .spec.field", "lifecycle-manager crds | kubectl apply")
-	cluster.InstallDefinitions(t, s.ControlPlane)
-
-	t.Log("the instance that the namespace belonged to is gone for good")
-	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), "lifecycle-manager-instance", "", "replaced"))
-	second.Instance.Start()
-	second.Instance.Stop()
-	doesNotStart(t, s.NewInstance(), "belongs to another instance", "second of the control plane")
-	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), "lifecycle-manager-instance", "", "replaced"))
+	t.Run("another release of the same name in another namespace of the control plane", func(t *testing.T) {
+		elsewhere := s.NewInstance("--leader-election-namespace", "kube-public")
+		elsewhere.AllNamespaces = true // it is refused for its name, not for its rights
+		doesNotStart(t, elsewhere, "belongs to another instance", "in its namespace "+harness.ControlPlaneNamespace, "TEMPORAL_NAMESPACE")
+	})
+	t.Run("the same instance, once more and after a restart", func(t *testing.T) {
+		again := s.NewInstance("--role", "workers")
+		again.Start()
+		again.Stop()
+		s.Instance.Stop()
+		s.Instance.Start()
+		s.Instance.Stop()
+	})
+	t.Run("a Temporal namespace that is missing", func(t *testing.T) {
+		nowhere := *s
+		nowhere.Namespace = "nowhere"
+		nowhere.Instance = nowhere.NewInstance()
+		doesNotStart(t, nowhere.Instance, "the namespace nowhere is missing in Temporal", "temporal operator namespace create")
+	})
+	t.Run("definitions of an older build", func(t *testing.T) {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		definition.Name = crds.Watchers
+		harness.EditObject(t, s.ControlPlane, definition, func() {
+			for i := range definition.Spec.Versions {
+				delete(definition.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "field")
+			}
+		})
+		schemas, err := discovery.NewDiscoveryClientForConfig(cluster.AdminConfig(t, s.ControlPlane.Kubeconfig))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return !strings.Contains(published(t, schemas.OpenAPIV3()), `"field":`) }, time.Minute, 100*time.Millisecond)
+		older := s.NewInstance()
+		doesNotStart(t, older, "watchers.operator.kyma-project.io is older than this build: it lacks .spec.field", "lifecycle-manager crds | kubectl apply")
+		cluster.InstallDefinitions(t, s.ControlPlane)
+	})
+	t.Run("the instance that the namespace belonged to is gone for good", func(t *testing.T) {
+		require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), "lifecycle-manager-instance", "", "replaced"))
+		second.Instance.Start()
+		second.Instance.Stop()
+		doesNotStart(t, s.NewInstance(), "belongs to another instance", "second of the control plane")
+		require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), "lifecycle-manager-instance", "", "replaced"))
+	})
 }
 
 // doesNotStart starts an instance, which ends by itself and says why.

@@ -102,7 +102,7 @@ test: $(GOTESTSUM) $(HELM) $(PROMETHEUS) $(PROMTOOL) ## Run all tests, on local 
 .PHONY: unit
 unit: $(GOTESTSUM) ## Run the tests that need no fleet, and count the others as skipped; ARGS=./activities/resolve for some of them
 	@env -u LM_TEST_REQUIRE_FLEET -u LM_TEST_CONTROL_PLANE -u LM_TEST_REMOTE -u TEMPORAL_ADDRESS \
-		$(GOTESTSUM) --format pkgname-and-test-fails --hide-summary skipped -- -vet=off -ldflags=-w $(or $(ARGS),./...)
+		$(GOTESTSUM) --format pkgname-and-test-fails --hide-summary skipped -- -vet=off -ldflags=-s $(or $(ARGS),./...)
 
 .PHONY: e2e
 e2e: ## Run end-to-end tests by their names, on a fleet that is brought up for them; TEST=TestTheLife, a regular expression

@@ -24,11 +24,40 @@ import (
 // What is for the control plane's own cluster is installed there, once, and nothing else is.
 func TestTheControlPlaneHasTheModulesThatAreForIt(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, "--allow-control-plane-modules")
+	s.Instance.Start()
+	t.Run("a module for the remote cluster is not installed without one", func(t *testing.T) { remoteModuleStaysOut(t, s) })
+
+	s.Instance.Stop()
 	s.SweepOften() // a pass is spread over the Kymas of its shard, and it takes minutes if two are in one and passes are rare
 	s.Instance.Start()
 	t.Run("Kymas share a module of the control plane", func(t *testing.T) { kymasShare(t, s) })
-	t.Run("a module for the remote cluster is not installed without one", func(t *testing.T) { remoteModuleStaysOut(t, s) })
 	t.Run("a Kyma that is synchronized into the control plane affects no other", func(t *testing.T) { kymaInside(t, s) })
+}
+
+// A module for the remote cluster is never installed into the control plane instead.
+func remoteModuleStaysOut(t *testing.T, s *harness.Environment) {
+	t.Helper()
+	s.PushModule(harness.MinimalModule{Name: "afar", Channels: "regular", Config: "target: remote"})
+	s.PushModule(harness.MinimalModule{Name: "nearby", Channels: "regular", Config: "target: control-plane"})
+
+	off := false
+	kyma := harness.NewKyma("unsynced", "afar", "nearby")
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &off, Namespace: "unsynced"}
+	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
+	s.ReadyAmongOthers("unsynced", "nearby", "1.0.0")
+	s.Eventually("the status says so", 2*time.Minute, func(c *assert.CollectT) {
+		found := s.Kyma("unsynced")
+		afar := harness.ModulesByName(found.Status.Modules)["afar"]
+		assert.Equal(c, shared.StateError, afar.State)
+		assert.Equal(c, "module afar is for the remote cluster, but synchronization is switched off (spec.sync.enabled)", afar.Message)
+		assert.Equal(c, shared.StateError, found.Status.State)
+		assert.NotEmpty(c, s.Warnings(found)["SyncDisabled"])
+	})
+	require.Empty(t, s.MinimalUIDs(t, s.ControlPlane, "afar"))
+	require.Empty(t, s.MinimalUIDs(t, s.Remote, "afar"))
+	require.Len(t, s.Manifests(kyma), 1)
+	require.Empty(t, s.RemoteKymas(t))
+	s.RemoveKyma("unsynced")
 }
 
 // Several Kymas, each with a cluster of its own, and with the same module for the control plane's own cluster have one
@@ -74,32 +103,6 @@ func kymasShare(t *testing.T, s *harness.Environment) {
 		require.Empty(t, s.MinimalUIDs(t, s.ControlPlane, "common"))
 		require.Empty(t, s.OfModule(t, s.ControlPlane))
 	})
-}
-
-// A module for the remote cluster is never installed into the control plane instead.
-func remoteModuleStaysOut(t *testing.T, s *harness.Environment) {
-	t.Helper()
-	s.PushModule(harness.MinimalModule{Name: "afar", Channels: "regular", Config: "target: remote"})
-	s.PushModule(harness.MinimalModule{Name: "nearby", Channels: "regular", Config: "target: control-plane"})
-
-	off := false
-	kyma := harness.NewKyma("unsynced", "afar", "nearby")
-	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &off, Namespace: "unsynced"}
-	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
-	s.ReadyAmongOthers("unsynced", "nearby", "1.0.0")
-	s.Eventually("the status says so", 2*time.Minute, func(c *assert.CollectT) {
-		found := s.Kyma("unsynced")
-		afar := harness.ModulesByName(found.Status.Modules)["afar"]
-		assert.Equal(c, shared.StateError, afar.State)
-		assert.Equal(c, "module afar is for the remote cluster, but synchronization is switched off (spec.sync.enabled)", afar.Message)
-		assert.Equal(c, shared.StateError, found.Status.State)
-		assert.NotEmpty(c, s.Warnings(found)["SyncDisabled"])
-	})
-	require.Empty(t, s.MinimalUIDs(t, s.ControlPlane, "afar"))
-	require.Empty(t, s.MinimalUIDs(t, s.Remote, "afar"))
-	require.Len(t, s.Manifests(kyma), 1)
-	require.Empty(t, s.RemoteKymas(t))
-	s.RemoveKyma("unsynced")
 }
 
 // A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of

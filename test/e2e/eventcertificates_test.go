@@ -157,11 +157,7 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		})
 		stop()
 		load.Wait()
-		became := func(result string) int {
-			count, err := strconv.Atoi(w.agent.Metric(`watcher_events_total{result="` + result + `"}`))
-			require.NoError(t, err, result)
-			return count
-		}
+		became := func(result string) int { return w.counted(t, `watcher_events_total{result="`+result+`"}`) }
 		w.Eventually("the agent has sent every event", time.Minute, func(c *assert.CollectT) {
 			assert.GreaterOrEqual(c, became("sent"), became("queued"), "one that is merged while it is being sent is sent once more")
 		})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -161,6 +162,14 @@ func (w *watched) webhooks(c require.TestingT) []string {
 	return names
 }
 
+// counted reads a counter of the agent.
+func (w *watched) counted(t *testing.T, series string) int {
+	t.Helper()
+	count, err := strconv.Atoi(w.agent.Metric(series))
+	require.NoError(t, err, series)
+	return count
+}
+
 // becomesActedOn edits the remote Kyma, waits until that is done which the edit asks for, and requires that an event caused it.
 func (w *watched) becomesActedOn(modules ...string) {
 	w.T.Helper()
@@ -309,9 +318,10 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 	})
 	t.Run("while the listener is down events wait in the agent", func(t *testing.T) {
 		w.Instance.Stop()
-		since := time.Now()
+		const failed = `watcher_failed_kcp_total{error_reason="failed-request"}`
+		since, before := time.Now(), w.counted(t, failed)
 		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
-		time.Sleep(time.Minute) // attempts that fail
+		w.Eventually("attempts fail", time.Minute, func(c *assert.CollectT) { assert.GreaterOrEqual(c, w.counted(t, failed), before+4) })
 		w.Instance.Start()
 		w.Eventually("the edit is acted on", soon+time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, w.Kyma("watched").Status.Modules, 1)

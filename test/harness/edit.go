@@ -45,7 +45,11 @@ func (s *Environment) EditRemoteKyma(kyma *v1beta2.Kyma, change func(*v1beta2.Ky
 	shards, err := s.shards(s.T.Context())
 	require.NoError(s.T, err)
 	for shard := range shards {
-		s.sweepNow(shard)
+		if s.Instance.Running() {
+			s.sweepNow(shard)
+		} else {
+			_ = s.signalSweep(shard) // until an instance has started, there may be no sweep
+		}
 	}
 }
 

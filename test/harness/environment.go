@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -74,10 +76,10 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	}
 	s.Remote = s.Remotes[0]
 	s.Namespace, s.Temporal = s.NewTemporalNamespace()
-	s.awaitDefinitions()
+	s.removeDefinitions()
 	cluster.InstallDefinitions(t, s.ControlPlane)
 	s.EnsureNamespace(s.ControlPlane, ControlPlaneNamespace)
-	s.forgetSettings()
+	s.forgetInstances()
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
 	s.serveSamples()
 	s.Instance = s.NewInstance(flags...)
@@ -89,14 +91,16 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	return s
 }
 
-// forgetSettings deletes what instances of earlier tests have recorded, which commands would go by.
-func (s *Environment) forgetSettings() {
+// forgetInstances deletes what instances of earlier tests have left: their settings, by which commands would go, and the
+// Leases of those that elected a leader, without which this one does not lead for commands.
+func (s *Environment) forgetInstances() {
 	s.T.Helper()
 	var records corev1.ConfigMapList
 	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &records, client.MatchingLabels{shared.LabelPurpose: "instance-settings"}))
 	for i := range records.Items {
 		require.NoError(s.T, client.IgnoreNotFound(s.ControlPlane.Delete(s.T.Context(), &records.Items[i])))
 	}
+	require.NoError(s.T, s.ControlPlane.DeleteAllOf(s.T.Context(), &coordinationv1.Lease{}, client.InNamespace(ControlPlaneNamespace)))
 }
 
 // At is the environment with another of its remote clusters, counted from 0, in place of the first.
@@ -149,16 +153,21 @@ func (s *Environment) RunFleet(args ...string) {
 	require.NoError(s.T, err, "fleet %s: %s", strings.Join(args, " "), out)
 }
 
-// awaitDefinitions waits until the API servers have deleted the definitions that the previous test no longer uses:
-// usually quickly, but it may take minutes.
-func (s *Environment) awaitDefinitions() {
+// removeDefinitions waits until the clusters have no definition that the previous test no longer uses, usually briefly, but
+// deletions may take minutes. The remote clusters have none of ours then, also where a test has put them there.
+func (s *Environment) removeDefinitions() {
 	s.T.Helper()
 	for _, c := range append([]cluster.Cluster{s.ControlPlane}, s.Remotes...) {
 		require.EventuallyWithT(s.T, func(collect *assert.CollectT) {
 			var definitions apiextensionsv1.CustomResourceDefinitionList
 			require.NoError(collect, c.List(s.T.Context(), &definitions))
-			for _, definition := range definitions.Items {
-				assert.True(collect, definition.DeletionTimestamp.IsZero(), "%s is still being deleted", definition.Name)
+			for i := range definitions.Items {
+				definition := &definitions.Items[i]
+				isLeft := definition.Spec.Group == v1beta2.GroupVersion.Group && c != s.ControlPlane
+				if isLeft && definition.DeletionTimestamp.IsZero() {
+					assert.NoError(collect, client.IgnoreNotFound(c.Delete(s.T.Context(), definition)))
+				}
+				assert.True(collect, definition.DeletionTimestamp.IsZero() && !isLeft, "%s is still being deleted", definition.Name)
 			}
 		}, 3*time.Minute, 200*time.Millisecond)
 	}

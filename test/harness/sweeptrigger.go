@@ -122,9 +122,7 @@ func (s *Environment) Sweeps(t *testing.T, walks int) {
 func (s *Environment) SweepShard(t *testing.T, shard int) {
 	t.Helper()
 	from := time.Now()
-	s.Eventually(fmt.Sprintf("the sweep of shard %d runs", shard), 2*time.Minute, func(c *assert.CollectT) {
-		require.NoError(c, s.Temporal.SignalWorkflow(t.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"}))
-	})
+	s.sweepNow(shard)
 	s.Eventually(fmt.Sprintf("shard %d is walked", shard), 2*time.Minute, func(c *assert.CollectT) {
 		assert.Positive(c, s.walks(t, shard, from))
 	})
@@ -139,14 +137,17 @@ func (s *Environment) FirstWalkEnds(t *testing.T) {
 	})
 }
 
-// sweepNow has a shard walked at once, or as soon as the current pass ends.
+// sweepNow has a shard walked at once, or as soon as the current pass ends. It waits until the sweep of the shard is started,
+// which without the signal waits for the shard's turn.
 func (s *Environment) sweepNow(shard int) {
 	s.T.Helper()
-	err := s.Temporal.SignalWorkflow(s.T.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
-	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
-		return // it has yet to be started, which begins with a pass
-	}
-	require.NoError(s.T, err)
+	s.Eventually(fmt.Sprintf("the sweep of shard %d runs", shard), 2*time.Minute, func(c *assert.CollectT) {
+		require.NoError(c, s.signalSweep(shard))
+	})
+}
+
+func (s *Environment) signalSweep(shard int) error {
+	return s.Temporal.SignalWorkflow(s.T.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
 }
 
 // NoSweepRan requires that no pass over a shard has begun and ended since a time, so that what happened since was done for

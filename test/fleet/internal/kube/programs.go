@@ -2,10 +2,8 @@ package kube
 
 import (
 	"path/filepath"
-	"strconv"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
 )
 
 // Program is a program of the cluster with its arguments.
@@ -77,8 +75,6 @@ func (c Cluster) apiServer() Program {
 		// A loopback address is refused as the endpoint of the service
 		// "kubernetes", and nothing here needs one.
 		"--endpoint-reconciler-type=none",
-		// Nothing watches much in a remote cluster, and its caches take half of what an idle API server does.
-		"--watch-cache=" + strconv.FormatBool(c.Name == state.ControlPlane),
 		"--profiling=true",
 	}}
 }

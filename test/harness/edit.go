@@ -1,14 +1,17 @@
 package harness
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
@@ -32,23 +35,30 @@ func EditObject(t testing.TB, c cluster.Cluster, object client.Object, change fu
 	}))
 }
 
-// EditRemote edits the remote Kyma as its owner does, and triggers a pass of the sweep: without events, only that finds the edit.
+// EditRemote edits the remote Kyma as its owner does. Without events, only the sweep finds the edit. Where it does not walk often,
+// the Kyma is kicked as the sweep would do it.
 func (s *Environment) EditRemote(change func(*v1beta2.Kyma)) {
 	s.T.Helper()
 	s.EditRemoteKyma(s.RemoteKyma(), change)
 }
 
 // EditRemoteKyma does the same with one of several remote Kymas.
-func (s *Environment) EditRemoteKyma(kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
+func (s *Environment) EditRemoteKyma(remote *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
 	s.T.Helper()
-	Edit(s.T, s.Remote, kyma, change)
-	shards, err := s.shards(s.T.Context())
-	require.NoError(s.T, err)
-	for shard := range shards {
-		if s.Instance.Running() {
-			s.sweepNow(shard)
-		} else {
-			_ = s.signalSweep(shard) // until an instance has started, there may be no sweep
+	Edit(s.T, s.Remote, remote, change)
+	if s.sweeps.often.Load() || s.sweeps.never.Load() {
+		return
+	}
+	var kymas v1beta2.KymaList
+	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &kymas))
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		if kyma.Status.Remote == nil || kyma.Status.Remote.UID != string(remote.UID) {
+			continue
+		}
+		err := s.Temporal.SignalWorkflow(s.T.Context(), kick.KymaWorkflowID(kick.RefOf(kyma)), "", kick.Signal, kick.Kick{Reason: "the remote Kyma was edited", Urgent: true})
+		if _, is := errors.AsType[*serviceerror.NotFound](err); !is { // it is to be started yet
+			require.NoError(s.T, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *Environment) BecomesReady(name string, modules ...string) {
 			assert.Equal(c, shared.StateReady, m.State, "module %s: %s", m.Name, m.Message)
 		}
 		assert.ElementsMatch(c, modules, have)
-		assert.Equal(c, shared.StateReady, kyma.Status.State)
+		assert.Equal(c, shared.StateReady, kyma.Status.State, "%+v", kyma.Status.LastOperation)
 	})
 }
 

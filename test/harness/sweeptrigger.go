@@ -37,18 +37,17 @@ const (
 
 // sweeps says when the sweep walks the shards of an environment's Kymas, besides its passes at the resync interval.
 type sweeps struct {
-	// often: every few seconds. never: not after an edit in a remote cluster either.
+	// often: every few seconds. never: nothing stands for a pass after an edit in a remote cluster either.
 	often, never atomic.Bool
 }
 
-// SweepNever turns those passes off that EditRemote triggers; call it before the instance is started. It is for tests that
-// count the events of an installation, or runs of workflows: on a slow machine, passes find what is in progress or has just
-// ended, and what their kicks cause would count. It is also for tests of events.
+// SweepNever turns off the kicks of EditRemote; call it before the instance is started. It is for tests that count the events of
+// an installation, or runs of workflows, and for tests of events.
 func (s *Environment) SweepNever() { s.sweeps.never.Store(true) }
 
 // SweepOften turns frequent sweeps on for a test of what only a sweep finds, such as drift or a cluster that answers again;
-// call it before the instance is started. Without it a pass comes after an edit in a remote cluster only, so that a watcher
-// that forgets a kick fails a test, instead of being made good for by a pass some seconds later.
+// call it before the instance is started. Without it there is hardly a pass, so that a watcher that forgets a kick fails a
+// test, instead of being made good for by a pass some seconds later.
 func (s *Environment) SweepOften() { s.sweeps.often.Store(true) }
 
 // resyncInterval is the one that instances are started with.
@@ -142,12 +141,8 @@ func (s *Environment) FirstWalkEnds(t *testing.T) {
 func (s *Environment) sweepNow(shard int) {
 	s.T.Helper()
 	s.Eventually(fmt.Sprintf("the sweep of shard %d runs", shard), 2*time.Minute, func(c *assert.CollectT) {
-		require.NoError(c, s.signalSweep(shard))
+		require.NoError(c, s.Temporal.SignalWorkflow(s.T.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"}))
 	})
-}
-
-func (s *Environment) signalSweep(shard int) error {
-	return s.Temporal.SignalWorkflow(s.T.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
 }
 
 // NoSweepRan requires that no pass over a shard has begun and ended since a time, so that what happened since was done for

@@ -16,6 +16,7 @@ import (
 // catalog that are labelled as its own, and touches nothing of the other's.
 func TestTwoInstancesShareAControlPlane(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // else a pass takes minutes where both Kymas are in one shard
 	second := *s
 	second.Namespace, second.Temporal = s.NewTemporalNamespace()
 	second.Instance = second.NewInstance("--managed-by", "second", "--namespaces", harness.ControlPlaneNamespace+",second-catalog")

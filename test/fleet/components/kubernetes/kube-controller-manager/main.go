@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/cli"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -31,6 +32,11 @@ func main() {
 		if err != nil {
 			return fmt.Errorf("read the kubeconfig of scheduler and node: %w", err)
 		}
+		// The controller manager would configure the log while the two others begin to use it, which now and then is a panic.
+		if err := logsapi.ValidateAndApply(logsapi.NewLoggingConfiguration(), nil); err != nil {
+			return fmt.Errorf("configure the log: %w", err)
+		}
+		logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 		// Both end with the process, as the controllers do.
 		ctx := context.Background()
 		if err := startScheduler(ctx, config); err != nil {

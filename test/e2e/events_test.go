@@ -163,8 +163,7 @@ func (w *watched) webhooks(c require.TestingT) []string {
 }
 
 // counted reads a counter of the agent.
-func (w *watched) counted(t *testing.T, series string) int {
-	t.Helper()
+func (w *watched) counted(t require.TestingT, series string) int {
 	count, err := strconv.Atoi(w.agent.Metric(series))
 	require.NoError(t, err, series)
 	return count
@@ -321,7 +320,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 		const failed = `watcher_failed_kcp_total{error_reason="failed-request"}`
 		since, before := time.Now(), w.counted(t, failed)
 		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
-		w.Eventually("attempts fail", time.Minute, func(c *assert.CollectT) { assert.GreaterOrEqual(c, w.counted(t, failed), before+4) })
+		w.Eventually("attempts fail", time.Minute, func(c *assert.CollectT) { assert.GreaterOrEqual(c, w.counted(c, failed), before+4) })
 		w.Instance.Start()
 		w.Eventually("the edit is acted on", soon+time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, w.Kyma("watched").Status.Modules, 1)

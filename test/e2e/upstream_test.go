@@ -277,7 +277,8 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 			err := s.Remote.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 			require.True(t, apierrors.IsNotFound(err), "%T", object)
 		}
-		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate)))
+		err := s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate)
+		require.True(t, apierrors.IsNotFound(err), "%v, Events: %v", err, s.Warnings(s.Kyma("taken")))
 	})
 	t.Run("the next upgrade prunes what upstream installed", func(t *testing.T) {
 		mandatory.Version, mandatory.Manifest = "1.1.0", withWorkload("mandatory", "1.1.0").Manifest

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -199,6 +200,18 @@ func TestAFleetFromUpToDown(t *testing.T) {
 		require.Error(t, remote.List(t.Context(), &corev1.NamespaceList{}))
 		c.run("start", "remote-1/kube-apiserver")
 		require.NoError(t, remote.Get(t.Context(), client.ObjectKeyFromObject(web), web))
+	})
+
+	t.Run("a program that ends by itself starts again", func(t *testing.T) {
+		const component = "remote-1/kube-controller-manager"
+		records := process.Records{Dir: filepath.Join(c.stateDir, "processes")}
+		before, err := records.Running(component)
+		require.NoError(t, err)
+		require.NoError(t, before.Signal(syscall.SIGKILL))
+		require.Eventually(t, func() bool {
+			now, err := records.Running(component)
+			return err == nil && now.Identity != before.Identity
+		}, time.Minute, 50*time.Millisecond)
 	})
 
 	t.Run("a cluster goes back to its snapshot, and its revisions go on", func(t *testing.T) {

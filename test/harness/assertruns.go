@@ -62,7 +62,7 @@ func (s *Environment) runs(what, id string, count histories.Count) []histories.R
 		for i, run := range found {
 			lines[i] = "\n  " + run.String()
 		}
-		s.Instance.PrintLog()
+		s.explain()
 		require.Failf(s.T, "another number of runs", "%s: %s is expected, but workflow %s has %d (error: %v):%s", what, count, id, len(found), err, strings.Join(lines, ""))
 	}
 	return found

@@ -38,7 +38,7 @@ func (s *Environment) DeleteEverything() {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	s.Instance.PrintLog()
+	s.explain()
 	s.T.Errorf("Kymas remain after the test: %d", len(kymas.Items))
 }
 

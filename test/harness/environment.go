@@ -110,13 +110,25 @@ func (s *Environment) At(number int) *Environment {
 	return &there
 }
 
-// Eventually waits until what is asserted is true. Where it does not become so, it prints the end of the instance's log
-// and ends the test.
+// Eventually waits until what is asserted is true. Where it does not become so, it prints what may tell why, and ends the test.
 func (s *Environment) Eventually(what string, within time.Duration, check func(c *assert.CollectT)) {
 	s.T.Helper()
 	if !assert.EventuallyWithT(s.T, check, within, 200*time.Millisecond, what) {
-		s.Instance.PrintLog()
+		s.explain()
 		s.T.FailNow()
+	}
+}
+
+// explain prints what may tell why something does not happen: the end of the instance's log, the workflows that wait for
+// something, and the components of the fleet that do not work.
+func (s *Environment) explain() {
+	s.T.Helper()
+	s.Instance.PrintLog()
+	s.printWork()
+	bounded, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(bounded, testfleet.Binary(s.T, "fleet"), "status", "--state-dir", s.Fleet.StateDir).CombinedOutput(); err != nil {
+		s.T.Logf("the fleet: %v\n%s", err, out)
 	}
 }
 

@@ -1,10 +1,16 @@
 package harness
 
 import (
+	"context"
+	"strings"
+	"time"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // Run is one run of a workflow.
@@ -32,6 +38,38 @@ func (s *Environment) Runs(query string) []Run {
 		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
 			return runs
 		}
+	}
+}
+
+// printWork prints of each workflow that runs, but sweeps, what it waits for, and the end of its history.
+func (s *Environment) printWork() {
+	s.T.Helper()
+	bounded, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	page, err := s.Temporal.ListWorkflow(bounded, &workflowservice.ListWorkflowExecutionsRequest{Query: "ExecutionStatus = 'Running' AND WorkflowType != '" + kick.SweepWorkflow + "'"})
+	if err != nil {
+		s.T.Logf("the workflows cannot be listed: %v", err)
+		return
+	}
+	for _, found := range page.GetExecutions() {
+		id := found.GetExecution().GetWorkflowId()
+		described, err := s.Temporal.DescribeWorkflow(bounded, id, "")
+		if err != nil {
+			s.T.Logf("workflow %s: %v", id, err)
+			continue
+		}
+		var last []string
+		events := s.Temporal.GetWorkflowHistory(bounded, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				break
+			}
+			last = append(last, event.GetEventTime().AsTime().Format("15:04:05.000")+" "+event.GetEventType().String())
+		}
+		const most = 15
+		s.T.Logf("workflow %s\n  activities: %v\n  task: %v\n  %s", id, described.RawResponse.GetPendingActivities(), described.RawResponse.GetPendingWorkflowTask(),
+			strings.Join(last[max(0, len(last)-most):], "\n  "))
 	}
 }
 

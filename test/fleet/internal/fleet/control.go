@@ -117,6 +117,11 @@ func (f *Fleet) Start(ctx context.Context, target string) error {
 		return err
 	}
 	defer unlock()
+	return f.startLocked(ctx, target)
+}
+
+// startLocked is Start for who has the lock.
+func (f *Fleet) startLocked(ctx context.Context, target string) error {
 	switch {
 	case target == temporalComponent:
 		return f.ensureTemporal(ctx, false)

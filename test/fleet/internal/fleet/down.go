@@ -87,7 +87,8 @@ func (f *Fleet) stopCluster(ctx context.Context, name string, grace time.Duratio
 	return nil
 }
 
-// Supervise waits for the end of the owner and then takes the fleet down.
+// Supervise waits for the end of the owner and then takes the fleet down. Until then it starts again what ends by itself, as a
+// kubelet does with the components of a control plane.
 func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -96,6 +97,11 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			for _, component := range f.ended() {
+				if err := f.revive(ctx, component); err != nil {
+					f.Progress.Printf("%s has ended and does not start again: %v", component, err)
+				}
+			}
 		}
 	}
 	f.Progress.Printf("the owner, process %d, has ended: taking the fleet down", owner.PID)
@@ -105,4 +111,31 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 		return fmt.Errorf("take the fleet down: %w", err)
 	}
 	return nil
+}
+
+// ended are the components whose processes ended although nobody stopped them. A record that cannot be read now is read next time.
+func (f *Fleet) ended() []string {
+	records, _ := f.Launcher.Records.List()
+	var components []string
+	for _, record := range records {
+		if !record.Alive() {
+			components = append(components, record.Component)
+		}
+	}
+	return components
+}
+
+// revive starts a component that ended by itself, unless a command has stopped or started it meanwhile.
+func (f *Fleet) revive(ctx context.Context, component string) error {
+	unlock, err := f.lockLoaded(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	record, err := f.Launcher.Records.Running(component)
+	if !errors.Is(err, process.ErrGone) || record.PID == 0 {
+		return err
+	}
+	f.Progress.Printf("%s, process %d, has ended by itself: starting it again", component, record.PID)
+	return f.startLocked(ctx, component)
 }

@@ -135,6 +135,34 @@ func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) 
 	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
 }
 
+// During a rolling update the build that began a run may get its tasks again after a module has begun to wait for the next run.
+func TestARunThatAModuleWantsToLeaveEndsUnderTheBuildThatBeganItToo(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(n int) (syncing.Result, error) {
+		if n == 2 {
+			return syncing.Result{}, &fault.Error{Kind: fault.Transient, Message: "busy", RetryAfter: 20 * time.Second}
+		}
+		return synced()
+	}
+	env := environment(t, w)
+	var r *run
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) error {
+		r = newRun(ctx, in)
+		return r.run(ctx)
+	}, workflow.RegisterOptions{Name: "Kyma"})
+	kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	var own string
+	env.RegisterDelayedCallback(func() {
+		own, r.Build = r.Build, "earlier"
+		kickModule(env, kick.Kick{Reason: "Manifest changed", Urgent: true})
+	}, time.Hour+5*time.Second)
+	env.RegisterDelayedCallback(func() { r.Build = own }, time.Hour+10*time.Second)
+	env.ExecuteWorkflow("Kyma", Input{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Zero(t, w.count("apply"))
+	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
+}
+
 // A module that waits for the next run, and an update that this run has to answer first: the run must neither end before nor go
 // round and round.
 func TestARunThatAModuleWantsToLeaveAnswersItsUpdateFirst(t *testing.T) {

@@ -199,9 +199,13 @@ func (r *run) isQuiet() bool {
 func (r *run) mustWake(ctx workflow.Context) func() bool {
 	busy := !r.isIdle()
 	return func() bool {
-		return r.failure != nil || len(r.reports) > 0 || r.renew && workflow.AllHandlersFinished(ctx) || busy && r.isIdle() && r.gone()
+		return r.failure != nil || len(r.reports) > 0 || r.mustRenew(ctx) || busy && r.isIdle() && r.gone()
 	}
 }
+
+// mustRenew reports whether the run has to end because a module waits for the next, also if the build that began it executes it
+// again by now, as may be during a rolling update.
+func (r *run) mustRenew(ctx workflow.Context) bool { return r.renew && workflow.AllHandlersFinished(ctx) }
 
 // input is what the next run starts with.
 func (r *run) input() any {

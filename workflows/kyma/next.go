@@ -48,7 +48,7 @@ func (r *run) next(ctx workflow.Context) step {
 		Reports:        len(r.reports) > 0 && (r.Box.Pending.Count == 0 || r.Box.Pending.OnlyManifests), // a report takes these kicks
 		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
 		MustContinue:   r.MustContinue(ctx, r.isQuiet() && !r.Local.Ran(now)),
-		NewBuild:       (isDue || r.renew) && r.NewBuild(ctx),
+		NewBuild:       isDue && r.NewBuild(ctx) || r.mustRenew(ctx),
 	})
 }
 

@@ -141,6 +141,8 @@ func certificateLeft(s *harness.Environment, kyma string) *corev1.Secret {
 	named := metav1.ObjectMeta{Name: "upstreams-certificates", Namespace: namespace}
 	role := &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "delete"}},
+		// Another test may have brought their definitions.
+		{APIGroups: []string{"cert-manager.io", "cert.gardener.cloud"}, Resources: []string{"certificates"}, Verbs: []string{"get", "delete"}},
 	}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},

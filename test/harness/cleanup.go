@@ -2,11 +2,14 @@ package harness
 
 import (
 	"context"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,11 +81,31 @@ func (s *Environment) clearAfterFailure() {
 	_ = s.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(ControlPlaneNamespace), client.HasLabels{shared.LabelKymaName})
 	for _, remote := range s.Remotes {
 		forceDeleteAll(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
-		for _, object := range remote.All(s.T) {
-			if object.GetAnnotations()[shared.AnnotationOwnedBy] != "" {
-				remote.ForceDelete(&object)
-			}
+		forceDeleteModules(s.T, remote)
+	}
+}
+
+// forceDeleteModules deletes what modules have brought, and the custom resources of the kinds that they have brought, before the
+// definitions: without its finalizer, a definition leaves them behind, and the next of that name would have them again.
+func forceDeleteModules(t testing.TB, remote cluster.Cluster) {
+	t.Helper()
+	var definitions []metav1.PartialObjectMetadata
+	brought := map[string]bool{} // the groups of kinds
+	all := remote.All(t)
+	isOwned := func(object metav1.PartialObjectMetadata) bool { return object.Annotations[shared.AnnotationOwnedBy] != "" }
+	for _, object := range all {
+		if isOwned(object) && object.Kind == "CustomResourceDefinition" {
+			_, group, _ := strings.Cut(object.Name, ".")
+			definitions, brought[group] = append(definitions, object), true
 		}
+	}
+	for _, object := range all {
+		if object.Kind != "CustomResourceDefinition" && (isOwned(object) || brought[object.GroupVersionKind().Group]) {
+			remote.ForceDelete(&object)
+		}
+	}
+	for _, object := range definitions {
+		remote.ForceDelete(&object)
 	}
 }
 

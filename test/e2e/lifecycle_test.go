@@ -109,6 +109,9 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		s.BecomesReady("life", "sample@1.0.0")
 		require.NotEqual(t, created.UID, s.Kyma("life").UID)
 	})
+	// The Kyma that has the name now is told, some seconds later, that the old one's Manifest is gone, which is urgent.
+	time.Sleep(3 * time.Second)
+	s.BecomesIdle(s.Kyma("life"))
 	t.Run("a version that is put into its channel reaches it in the background", func(t *testing.T) {
 		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: harness.ControlPlaneNamespace}}
 		harness.EditObject(t, s.ControlPlane, meta, func() {

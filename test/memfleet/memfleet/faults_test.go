@@ -67,9 +67,8 @@ func TestABlackHoleNeverAnswers(t *testing.T) {
 	setFaults(t, c, `rules: [{blackHole: true}]`)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	answer := c.within(ctx, 0, configMaps)
-	assert.GreaterOrEqual(t, time.Since(start), 200*time.Millisecond)
+	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, "there was no answer before")
 	assert.Empty(t, answer.Body.Bytes())
 }
 

@@ -155,15 +155,12 @@ func (p *Installation) cleanUp() {
 	require.NoError(p, client.IgnoreNotFound(p.Control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ID}})))
 }
 
-// Clear removes from the remote cluster what a module with this id, its user, or its operator made there.
+// Clear removes from the remote cluster what a module with this id, its user, or its operator made there and others' tests may meet.
+// Its namespaces stay, as the deletion of one takes more than a hundred requests.
 func (h *Harness) Clear(t testing.TB, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	h.releaseCustomResources(ctx, id)
-	for _, name := range []string{fixture.Module(id).RemoteNamespace(), fixture.Module(id).Namespace()} {
-		err := h.Remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		require.NoError(t, client.IgnoreNotFound(err))
-	}
 	for resource, name := range fixture.Module(id).ClusterScoped() {
 		err := h.remote.Resource(resource).Delete(ctx, name, metav1.DeleteOptions{})
 		require.NoError(t, client.IgnoreNotFound(err))

@@ -210,8 +210,11 @@ func scheme(t *testing.T) *runtime.Scheme {
 // unique to the environment.
 func newEnvironment(t *testing.T, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
-	return newEnvironmentIn(t, "LM_TEST_REMOTE", module, change)
+	return newEnvironmentIn(t, sharedRemote, module, change)
 }
+
+// sharedRemote is the variable with the kubeconfig of the remote cluster that most tests share.
+const sharedRemote = "LM_TEST_REMOTE"
 
 // newSeparateEnvironment returns one for a test that brings our own definitions into the remote cluster, or a kind that
 // the API server cannot list, so that no namespace can be deleted for a while: it uses another cluster than the one
@@ -277,6 +280,9 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 	s.restart()
 	s.createManifest(module, change)
 	t.Cleanup(s.cleanUp)
+	if remote != sharedRemote {
+		t.Cleanup(s.deleteRemoteNamespaces)
+	}
 	return s
 }
 
@@ -325,6 +331,13 @@ func (s *environment) cleanUp() {
 		_ = s.remote.Patch(ctx, &held.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
 	_ = s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}})
+}
+
+// deleteRemoteNamespaces is for the cluster of which tests of other packages list all objects of modules.
+func (s *environment) deleteRemoteNamespaces() {
+	for _, name := range []string{s.id, s.id + "-remote", s.id + "-data"} {
+		_ = s.remote.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 }
 
 func (s *environment) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }

@@ -92,7 +92,9 @@ func forceDeleteModules(t testing.TB, remote cluster.Cluster) {
 	var definitions []metav1.PartialObjectMetadata
 	brought := map[string]bool{} // the groups of kinds
 	all := remote.All(t)
-	isOwned := func(object metav1.PartialObjectMetadata) bool { return object.Annotations[shared.AnnotationOwnedBy] != "" }
+	isOwned := func(object metav1.PartialObjectMetadata) bool {
+		return object.Annotations[shared.AnnotationOwnedBy] != ""
+	}
 	for _, object := range all {
 		if isOwned(object) && object.Kind == "CustomResourceDefinition" {
 			_, group, _ := strings.Cut(object.Name, ".")

@@ -205,7 +205,9 @@ func (r *run) mustWake(ctx workflow.Context) func() bool {
 
 // mustRenew reports whether the run has to end because a module waits for the next, also if the build that began it executes it
 // again by now, as may be during a rolling update.
-func (r *run) mustRenew(ctx workflow.Context) bool { return r.renew && workflow.AllHandlersFinished(ctx) }
+func (r *run) mustRenew(ctx workflow.Context) bool {
+	return r.renew && workflow.AllHandlersFinished(ctx)
+}
 
 // input is what the next run starts with.
 func (r *run) input() any {

@@ -68,7 +68,7 @@ func TestABlackHoleNeverAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	answer := c.within(ctx, 0, configMaps)
-	assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, "there was no answer before")
+	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, "there was no answer before")
 	assert.Empty(t, answer.Body.Bytes())
 }
 

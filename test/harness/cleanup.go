@@ -85,12 +85,12 @@ func (s *Environment) clearAfterFailure() {
 	}
 }
 
-// forceDeleteModules deletes what modules have brought, and the custom resources of the kinds that they have brought, before the
-// definitions: without its finalizer, a definition leaves them behind, and the next of that name would have them again.
+// forceDeleteModules deletes the objects of modules, and the custom resources of their kinds. Definitions come last: one that is
+// deleted without its finalizer leaves its custom resources in etcd, and they come back with the next definition of that name.
 func forceDeleteModules(t testing.TB, remote cluster.Cluster) {
 	t.Helper()
 	var definitions []metav1.PartialObjectMetadata
-	brought := map[string]bool{} // the groups of kinds
+	groups := map[string]bool{} // of the definitions
 	all := remote.All(t)
 	isOwned := func(object metav1.PartialObjectMetadata) bool {
 		return object.Annotations[shared.AnnotationOwnedBy] != ""
@@ -98,11 +98,11 @@ func forceDeleteModules(t testing.TB, remote cluster.Cluster) {
 	for _, object := range all {
 		if isOwned(object) && object.Kind == "CustomResourceDefinition" {
 			_, group, _ := strings.Cut(object.Name, ".")
-			definitions, brought[group] = append(definitions, object), true
+			definitions, groups[group] = append(definitions, object), true
 		}
 	}
 	for _, object := range all {
-		if object.Kind != "CustomResourceDefinition" && (isOwned(object) || brought[object.GroupVersionKind().Group]) {
+		if object.Kind != "CustomResourceDefinition" && (isOwned(object) || groups[object.GroupVersionKind().Group]) {
 			remote.ForceDelete(&object)
 		}
 	}

@@ -110,7 +110,7 @@ func (s *Environment) At(number int) *Environment {
 	return &there
 }
 
-// Eventually waits until what is asserted is true. Where it does not become so, it prints what may tell why, and ends the test.
+// Eventually waits until what is asserted is true. If that does not happen in time, it prints what may say why, and ends the test.
 func (s *Environment) Eventually(what string, within time.Duration, check func(c *assert.CollectT)) {
 	s.T.Helper()
 	if !assert.EventuallyWithT(s.T, check, within, 200*time.Millisecond, what) {
@@ -119,8 +119,8 @@ func (s *Environment) Eventually(what string, within time.Duration, check func(c
 	}
 }
 
-// explain prints what may tell why something does not happen: the end of the instance's log, the workflows that wait for
-// something, and the components of the fleet that do not work.
+// explain prints what may say why something has not happened: the end of the instance's log, what each workflow waits for, and the
+// state of the fleet if a part of it does not work.
 func (s *Environment) explain() {
 	s.T.Helper()
 	s.Instance.PrintLog()

@@ -41,9 +41,12 @@ func (s *Environment) Runs(query string) []Run {
 	}
 }
 
-// printWork prints of each workflow that runs, but sweeps, what it waits for, and the end of its history.
+// printWork prints what each open workflow waits for, and the end of its history. It leaves out sweeps.
 func (s *Environment) printWork() {
 	s.T.Helper()
+	if s.Temporal == nil {
+		return // The test has it start later.
+	}
 	bounded, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	page, err := s.Temporal.ListWorkflow(bounded, &workflowservice.ListWorkflowExecutionsRequest{Query: "ExecutionStatus = 'Running' AND WorkflowType != '" + kick.SweepWorkflow + "'"})

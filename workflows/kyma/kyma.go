@@ -203,8 +203,8 @@ func (r *run) mustWake(ctx workflow.Context) func() bool {
 	}
 }
 
-// mustRenew reports whether the run has to end because a module waits for the next, also if the build that began it executes it
-// again by now, as may be during a rolling update.
+// mustRenew reports whether the run has to end because a module waits for the next one. It has to even if the build that began the
+// run executes it again, as can happen during a rolling update.
 func (r *run) mustRenew(ctx workflow.Context) bool {
 	return r.renew && workflow.AllHandlersFinished(ctx)
 }

@@ -15,7 +15,7 @@ const (
 	// enough is the share of a core that a busy process must get before a further test begins.
 	enough = 0.4
 	// spare is the part of all cores that must be idle, or busy with work of a lower priority, before a further test
-	// begins though there is one for each core already: about what a test takes on two cores.
+	// begins though there is one for each core already: a little less than a test takes on two cores.
 	spare = 0.15
 	// probe is the duration of one measurement, some scheduling slices, and pause the time until the next.
 	probe = 10 * time.Millisecond

@@ -113,7 +113,7 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 	return nil
 }
 
-// ended are the components whose processes ended although nobody stopped them. A record that cannot be read now is read next time.
+// ended lists the components whose processes ended without being stopped. A record that cannot be read now is read next time.
 func (f *Fleet) ended() []string {
 	records, _ := f.Launcher.Records.List()
 	var components []string
@@ -133,8 +133,11 @@ func (f *Fleet) revive(ctx context.Context, component string) error {
 	}
 	defer unlock()
 	record, err := f.Launcher.Records.Running(component)
-	if !errors.Is(err, process.ErrGone) || record.PID == 0 {
+	if !errors.Is(err, process.ErrGone) {
 		return err
+	}
+	if record.PID == 0 {
+		return nil
 	}
 	f.Progress.Printf("%s, process %d, has ended by itself: starting it again", component, record.PID)
 	return f.startLocked(ctx, component)

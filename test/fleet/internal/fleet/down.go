@@ -97,11 +97,7 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			for _, component := range f.ended() {
-				if err := f.revive(ctx, component); err != nil {
-					f.Progress.Printf("%s has ended and does not start again: %v", component, err)
-				}
-			}
+			f.reviveEnded(ctx)
 		}
 	}
 	f.Progress.Printf("the owner, process %d, has ended: taking the fleet down", owner.PID)
@@ -111,34 +107,4 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 		return fmt.Errorf("take the fleet down: %w", err)
 	}
 	return nil
-}
-
-// ended lists the components whose processes ended without being stopped. A record that cannot be read now is read next time.
-func (f *Fleet) ended() []string {
-	records, _ := f.Launcher.Records.List()
-	var components []string
-	for _, record := range records {
-		if !record.Alive() {
-			components = append(components, record.Component)
-		}
-	}
-	return components
-}
-
-// revive starts a component that ended by itself, unless a command has stopped or started it meanwhile.
-func (f *Fleet) revive(ctx context.Context, component string) error {
-	unlock, err := f.lockLoaded(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	record, err := f.Launcher.Records.Running(component)
-	if !errors.Is(err, process.ErrGone) {
-		return err
-	}
-	if record.PID == 0 {
-		return nil
-	}
-	f.Progress.Printf("%s, process %d, has ended by itself: starting it again", component, record.PID)
-	return f.startLocked(ctx, component)
 }

@@ -18,11 +18,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
 // Lifecycle Manager waits for a cluster that it cannot reach, and continues when the cluster and the access to it are back.
 func TestWorkContinuesWhenAClusterAndTheAccessToItAreBack(t *testing.T) {
+	fleets.First(t)
 	s := harness.NewEnvironment(t)
 	s.SweepOften() // passes find that a cluster answers again
 	s.Push("test/modules/sample/1.0.0")

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -90,10 +91,17 @@ func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 		assert.GreaterOrEqual(c, counted, refused)
 	})
 
-	edited := planned.DeepCopy()
-	edited.Spec.Install.Source.Name, edited.Spec.Install.Source.Ref = baitOf(s)
-	edited.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(edited.Spec)
-	require.NoError(t, mallory.Update(t.Context(), edited))
+	edits := func(change func(*v1beta2.Manifest)) error {
+		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			edited := s.Manifests(kyma)[0].DeepCopy()
+			change(edited)
+			return mallory.Update(t.Context(), edited)
+		})
+	}
+	require.NoError(t, edits(func(m *v1beta2.Manifest) {
+		m.Spec.Install.Source.Name, m.Spec.Install.Source.Ref = baitOf(s)
+		m.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(m.Spec)
+	}))
 	s.Eventually("an edited spec is put back", time.Minute, func(c *assert.CollectT) {
 		now := s.Manifests(kyma)[0]
 		assert.Equal(c, planned.Spec, now.Spec)
@@ -114,12 +122,8 @@ func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 		assert.True(c, apierrors.IsForbidden(err), err)
 		assert.ErrorContains(c, err, "written by Lifecycle Manager alone")
 	})
-	edited = s.Manifests(kyma)[0].DeepCopy()
-	edited.Spec.Version = "9.9.9"
-	require.True(t, apierrors.IsForbidden(mallory.Update(t.Context(), edited)))
-	labelled := s.Manifests(kyma)[0].DeepCopy()
-	labelled.Labels["example.com/seen"] = "true"
-	require.NoError(t, mallory.Update(t.Context(), labelled), "what decides nothing may be changed")
+	require.True(t, apierrors.IsForbidden(edits(func(m *v1beta2.Manifest) { m.Spec.Version = "9.9.9" })))
+	require.NoError(t, edits(func(m *v1beta2.Manifest) { m.Labels["example.com/seen"] = "true" }), "what decides nothing may be changed")
 	s.PushModule(harness.MinimalModule{Name: "fine", Version: "1.1.0", Channels: "regular"})
 	s.BecomesReady("victim", "fine@1.1.0")
 }

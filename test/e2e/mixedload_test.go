@@ -214,15 +214,20 @@ func (m *mixedRun) keepBusy(build string) {
 				continue
 			}
 			require.Equal(c, shared.StateProcessing, manifest.Status.State)
-			runs := m.Runs(fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowId = '%s'", kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name)))))
-			require.Len(c, runs, 1)
-			builds := tasks.Of(m.HistoryOf(runs[0])).Builds
-			require.NotEmpty(c, builds)
-			require.Equal(c, build, builds[len(builds)-1])
+			m.requireLastBuild(c, build, fmt.Sprintf("WorkflowId = '%s'", kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name)))))
 			return
 		}
 		assert.Fail(c, "there is no such Manifest")
 	})
+}
+
+// requireLastBuild requires that the only open run that a query finds had its last workflow task from a build.
+func (m *mixedRun) requireLastBuild(c *assert.CollectT, build, query string) {
+	runs := m.Runs("ExecutionStatus = 'Running' AND " + query)
+	require.Len(c, runs, 1)
+	builds := tasks.Of(m.HistoryOf(runs[0])).Builds
+	require.NotEmpty(c, builds)
+	require.Equal(c, build, builds[len(builds)-1])
 }
 
 // modulesOf are those that a Kyma may have: the sample module is in the whole cluster, so one Kyma of each has it.

@@ -14,12 +14,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // A Kyma whose cluster, or the access to it, is lost for good is released in the control plane: after the grace period,
 // or by the purge command.
 func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
+	fleets.First(t)
 	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
 	s.PushMinimal("lone")
 	s.Instance.Start()

@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -109,6 +110,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 
 // Failed attempts, updates, and whatever a run continues as new for take no run more than they need.
 func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) {
+	fleets.First(t)
 	// A pass is spread over the Kymas of its shard; here hardly one has more than one of them.
 	const shards, fewer = 64, 32
 	s := harness.NewEnvironment(t, "--sweep-concurrency", "1", "--sweep-shards", strconv.Itoa(shards))

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
@@ -26,6 +27,7 @@ const (
 // Workers of two builds, as versions of a worker deployment: the leader gives the next one a share of the work and then
 // all of it, a command takes it back, and workers that are gone are replaced.
 func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
+	fleets.First(t)
 	s := harness.NewEnvironment(t, "--role", "watchers", "--leader-elect", "--leader-election-namespace", harness.ControlPlaneNamespace, "--worker-versioning")
 	s.PushMinimal("one")
 	s.PushMinimal("two")

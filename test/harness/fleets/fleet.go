@@ -68,6 +68,13 @@ func allFleets(t testing.TB) *pool {
 	return shared.pool
 }
 
+// first are the names of the tests that get a fleet before others.
+var first sync.Map
+
+// First lets a test that waits for minutes, whatever the machine does, have a fleet before others: one that begins last
+// keeps the whole run waiting. Call it before [Take].
+func First(t testing.TB) { first.Store(t.Name(), true) }
+
 // Take waits for a free fleet with so many remote clusters, and gives it back when the test has ended.
 func Take(t testing.TB, remotes int) Fleet {
 	t.Helper()
@@ -76,7 +83,8 @@ func Take(t testing.TB, remotes int) Fleet {
 	}
 	all := allFleets(t)
 	require.GreaterOrEqual(t, all.largest, remotes, "bring a fleet up with --remotes %d", remotes)
-	whole := all.take(remotes)
+	_, isFirst := first.Load(t.Name())
+	whole := all.take(remotes, isFirst)
 	t.Cleanup(func() { all.giveBack(whole) })
 	sideBySide().begin(t)
 	part := whole

@@ -19,7 +19,17 @@ type pool struct {
 // waiting is a test that waits for a fleet with so many remote clusters or more.
 type waiting struct {
 	remotes int
-	got     chan Fleet
+	// first is whether it goes before others that need as many.
+	first bool
+	got   chan Fleet
+}
+
+// before is whether a test gets a fleet before another one that has waited for longer.
+func (w waiting) before(other waiting) bool {
+	if w.remotes != other.remotes {
+		return w.remotes > other.remotes
+	}
+	return w.first && !other.first
 }
 
 func newPool(fleets ...Fleet) *pool {
@@ -31,7 +41,7 @@ func newPool(fleets ...Fleet) *pool {
 }
 
 // take waits for a fleet with so many remote clusters or more. It gets the smallest one that is free.
-func (p *pool) take(remotes int) Fleet {
+func (p *pool) take(remotes int, first bool) Fleet {
 	p.mu.Lock()
 	found := -1
 	for at, fleet := range p.free {
@@ -45,19 +55,19 @@ func (p *pool) take(remotes int) Fleet {
 		p.free = slices.Delete(p.free, found, found+1)
 		return taken
 	}
-	w := waiting{remotes: remotes, got: make(chan Fleet, 1)}
+	w := waiting{remotes: remotes, first: first, got: make(chan Fleet, 1)}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 	return <-w.got
 }
 
-// giveBack hands a fleet on to the test that needs the most of its clusters, the first of those, or keeps it.
+// giveBack hands a fleet on to the test that comes first of those for which it is enough, or keeps it.
 func (p *pool) giveBack(fleet Fleet) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := -1
 	for at, w := range p.waiting {
-		if w.remotes <= len(fleet.Remotes) && (next < 0 || w.remotes > p.waiting[next].remotes) {
+		if w.remotes <= len(fleet.Remotes) && (next < 0 || w.before(p.waiting[next])) {
 			next = at
 		}
 	}

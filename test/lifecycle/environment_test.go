@@ -210,18 +210,15 @@ func scheme(t *testing.T) *runtime.Scheme {
 // unique to the environment.
 func newEnvironment(t *testing.T, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
-	return newEnvironmentIn(t, sharedRemote, module, change)
+	return newEnvironmentIn(t, "LM_TEST_REMOTE", module, change)
 }
 
-// sharedRemote is the variable with the kubeconfig of the remote cluster that most tests share.
-const sharedRemote = "LM_TEST_REMOTE"
-
 // newSeparateEnvironment returns one for a test that brings our own definitions into the remote cluster, or a kind that
-// the API server cannot list, so that no namespace can be deleted for a while: it uses another cluster than the one
-// where tests of other packages check that everything is cleaned up.
+// the API server cannot list, so that no namespace can be deleted for a while: it uses a cluster that no other package's
+// tests have.
 func newSeparateEnvironment(t *testing.T, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
-	return newEnvironmentIn(t, "FLEET_REMOTE_1_KUBECONFIG", module, change)
+	return newEnvironmentIn(t, "FLEET_REMOTE_3_KUBECONFIG", module, change)
 }
 
 // newEnvironmentIn returns one with the remote cluster of the kubeconfig in the named variable.
@@ -280,9 +277,6 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 	s.restart()
 	s.createManifest(module, change)
 	t.Cleanup(s.cleanUp)
-	if remote != sharedRemote {
-		t.Cleanup(s.deleteRemoteNamespaces)
-	}
 	return s
 }
 
@@ -331,13 +325,6 @@ func (s *environment) cleanUp() {
 		_ = s.remote.Patch(ctx, &held.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
 	_ = s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}})
-}
-
-// deleteRemoteNamespaces is for the cluster of which tests of other packages list all objects of modules.
-func (s *environment) deleteRemoteNamespaces() {
-	for _, name := range []string{s.id, s.id + "-remote", s.id + "-data"} {
-		_ = s.remote.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
 }
 
 func (s *environment) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }

@@ -113,7 +113,7 @@ func (w *watched) post(t *testing.T, pair tls.Certificate, about string) int {
 // A certificate is renewed, and an authority replaced, while events flow: no event is lost, no process is restarted, and
 // who has somebody else's certificate speaks for nobody else.
 func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.T) {
-	fleets.First(t)
+	fleets.Idles(t)
 	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s",
 		"--self-signed-cert-duration", "10m", "--self-signed-cert-renew-before", "9m") // which is a minute after it is issued
 	starts := w.agent.Starts()

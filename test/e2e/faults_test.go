@@ -24,7 +24,7 @@ import (
 
 // Lifecycle Manager waits for a cluster that it cannot reach, and continues when the cluster and the access to it are back.
 func TestWorkContinuesWhenAClusterAndTheAccessToItAreBack(t *testing.T) {
-	fleets.First(t)
+	fleets.Idles(t)
 	s := harness.NewEnvironment(t)
 	s.SweepOften() // passes find that a cluster answers again
 	s.Push("test/modules/sample/1.0.0")

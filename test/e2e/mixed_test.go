@@ -20,7 +20,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
-	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/harness/tasks"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
@@ -44,7 +43,6 @@ type mixedRun struct {
 // Kyma gets what was last asked for, and nothing remains of those that are deleted. What happens is chosen at random:
 // MIXED_SEED repeats a choice, though not its timing. Without it, only a sample of the changes is made.
 func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
-	fleets.First(t)
 	testfleet.Previous(t)
 	seed, sample := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)

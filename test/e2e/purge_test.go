@@ -21,7 +21,7 @@ import (
 // A Kyma whose cluster, or the access to it, is lost for good is released in the control plane: after the grace period,
 // or by the purge command.
 func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
-	fleets.First(t)
+	fleets.Idles(t)
 	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
 	s.PushMinimal("lone")
 	s.Instance.Start()

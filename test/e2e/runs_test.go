@@ -110,7 +110,7 @@ func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 
 // Failed attempts, updates, and whatever a run continues as new for take no run more than they need.
 func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) {
-	fleets.First(t)
+	fleets.Idles(t)
 	// A pass is spread over the Kymas of its shard; here hardly one has more than one of them.
 	const shards, fewer = 64, 32
 	s := harness.NewEnvironment(t, "--sweep-concurrency", "1", "--sweep-shards", strconv.Itoa(shards))

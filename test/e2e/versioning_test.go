@@ -27,7 +27,7 @@ const (
 // Workers of two builds, as versions of a worker deployment: the leader gives the next one a share of the work and then
 // all of it, a command takes it back, and workers that are gone are replaced.
 func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
-	fleets.First(t)
+	fleets.Idles(t)
 	s := harness.NewEnvironment(t, "--role", "watchers", "--leader-elect", "--leader-election-namespace", harness.ControlPlaneNamespace, "--worker-versioning")
 	s.PushMinimal("one")
 	s.PushMinimal("two")

@@ -68,12 +68,12 @@ func allFleets(t testing.TB) *pool {
 	return shared.pool
 }
 
-// first are the names of the tests that get a fleet before others.
-var first sync.Map
+// idling are the names of the tests that mostly wait.
+var idling sync.Map
 
-// First lets a test that waits for minutes, whatever the machine does, have a fleet before others: one that begins last
-// keeps the whole run waiting. Call it before [Take].
-func First(t testing.TB) { first.Store(t.Name(), true) }
+// Idles says that a test waits for minutes, whatever the machine does. Such tests begin early, since one that begins last keeps
+// the whole run waiting, but few at a time, since together they would leave the machine idle. Call it before [Take].
+func Idles(t testing.TB) { idling.Store(t.Name(), true) }
 
 // Take waits for a free fleet with so many remote clusters, and gives it back when the test has ended.
 func Take(t testing.TB, remotes int) Fleet {
@@ -83,9 +83,9 @@ func Take(t testing.TB, remotes int) Fleet {
 	}
 	all := allFleets(t)
 	require.GreaterOrEqual(t, all.largest, remotes, "bring a fleet up with --remotes %d", remotes)
-	_, isFirst := first.Load(t.Name())
-	whole := all.take(remotes, isFirst)
-	t.Cleanup(func() { all.giveBack(whole) })
+	_, idles := idling.Load(t.Name())
+	whole := all.take(remotes, idles)
+	t.Cleanup(func() { all.giveBack(whole, idles) })
 	sideBySide().begin(t)
 	part := whole
 	part.Remotes = whole.Remotes[:remotes]

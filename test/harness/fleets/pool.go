@@ -12,24 +12,21 @@ type pool struct {
 	free []Fleet
 	// waiting are the tests that wait, the first that came first.
 	waiting []waiting
+	// idling is how many of the tests that have a fleet mostly wait.
+	idling int
 	// largest is how many remote clusters the largest of all fleets has.
 	largest int
 }
 
+// mostIdling is how many tests that mostly wait are preferred to others. Each leaves a fleet unused.
+const mostIdling = 2
+
 // waiting is a test that waits for a fleet with so many remote clusters or more.
 type waiting struct {
 	remotes int
-	// first is whether it goes before others that need as many.
-	first bool
+	// idles is whether it mostly waits.
+	idles bool
 	got   chan Fleet
-}
-
-// before is whether a test gets a fleet before another one that has waited for longer.
-func (w waiting) before(other waiting) bool {
-	if w.remotes != other.remotes {
-		return w.remotes > other.remotes
-	}
-	return w.first && !other.first
 }
 
 func newPool(fleets ...Fleet) *pool {
@@ -41,7 +38,7 @@ func newPool(fleets ...Fleet) *pool {
 }
 
 // take waits for a fleet with so many remote clusters or more. It gets the smallest one that is free.
-func (p *pool) take(remotes int, first bool) Fleet {
+func (p *pool) take(remotes int, idles bool) Fleet {
 	p.mu.Lock()
 	found := -1
 	for at, fleet := range p.free {
@@ -53,21 +50,26 @@ func (p *pool) take(remotes int, first bool) Fleet {
 		defer p.mu.Unlock()
 		taken := p.free[found]
 		p.free = slices.Delete(p.free, found, found+1)
+		p.begins(idles)
 		return taken
 	}
-	w := waiting{remotes: remotes, first: first, got: make(chan Fleet, 1)}
+	w := waiting{remotes: remotes, idles: idles, got: make(chan Fleet, 1)}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 	return <-w.got
 }
 
-// giveBack hands a fleet on to the test that comes first of those for which it is enough, or keeps it.
-func (p *pool) giveBack(fleet Fleet) {
+// giveBack hands a fleet on to the test that comes first of those for which it is enough, or keeps it. idled is whether the one
+// that had it mostly waited.
+func (p *pool) giveBack(fleet Fleet, idled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if idled {
+		p.idling--
+	}
 	next := -1
 	for at, w := range p.waiting {
-		if w.remotes <= len(fleet.Remotes) && (next < 0 || w.before(p.waiting[next])) {
+		if w.remotes <= len(fleet.Remotes) && (next < 0 || p.before(w, p.waiting[next])) {
 			next = at
 		}
 	}
@@ -75,6 +77,21 @@ func (p *pool) giveBack(fleet Fleet) {
 		p.free = append(p.free, fleet)
 		return
 	}
+	p.begins(p.waiting[next].idles)
 	p.waiting[next].got <- fleet
 	p.waiting = slices.Delete(p.waiting, next, next+1)
+}
+
+// before is whether a test gets a fleet before another one that has waited for longer.
+func (p *pool) before(w, other waiting) bool {
+	if w.remotes != other.remotes {
+		return w.remotes > other.remotes
+	}
+	return w.idles != other.idles && w.idles == (p.idling < mostIdling)
+}
+
+func (p *pool) begins(idles bool) {
+	if idles {
+		p.idling++
+	}
 }

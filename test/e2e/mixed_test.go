@@ -45,7 +45,6 @@ type mixedRun struct {
 func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	testfleet.Previous(t)
 	seed, sample := mixedSeed(t)
-	t.Logf("MIXED_SEED=%d", seed)
 	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t)}
 	m.random = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // not for secrets
 	m.SweepOften()                            // some changes of the load are found by passes only
@@ -95,6 +94,7 @@ func mixedSeed(t *testing.T) (seed uint64, sample int) {
 	}
 	seed, err := strconv.ParseUint(given, 10, 64)
 	require.NoError(t, err, "MIXED_SEED")
+	t.Logf("MIXED_SEED=%d", seed)
 	return seed, 1
 }
 

@@ -119,14 +119,21 @@ func (s *Environment) Eventually(what string, within time.Duration, check func(c
 	}
 }
 
-// explain prints what may say why something has not happened: the end of the instance's log, what each workflow waits for, and the
-// state of the fleet if a part of it does not work.
+// explain prints what may say why something has not happened: the end of the instance's log, what each Manifest and each workflow
+// waits for, and the state of the fleet if a part of it does not work.
 func (s *Environment) explain() {
 	s.T.Helper()
 	s.Instance.PrintLog()
 	s.printWork()
 	bounded, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	var manifests v1beta2.ManifestList
+	if err := s.ControlPlane.List(bounded, &manifests); err != nil {
+		s.T.Logf("the Manifests cannot be listed: %v", err)
+	}
+	for _, m := range manifests.Items {
+		s.T.Logf("Manifest %s: %s, %s", m.Name, m.Status.State, m.Status.LastOperation.Operation)
+	}
 	if out, err := exec.CommandContext(bounded, testfleet.Binary(s.T, "fleet"), "status", "--state-dir", s.Fleet.StateDir).CombinedOutput(); err != nil {
 		s.T.Logf("the fleet: %v\n%s", err, out)
 	}

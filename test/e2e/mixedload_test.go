@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -225,6 +226,10 @@ func (m *mixedRun) keepBusy(build string) {
 func (m *mixedRun) requireLastBuild(c *assert.CollectT, build, query string) {
 	runs := m.Runs("ExecutionStatus = 'Running' AND " + query)
 	require.Len(c, runs, 1)
+	// The list may be behind, and the run have ended.
+	now, err := m.Temporal.DescribeWorkflowExecution(m.t.Context(), runs[0].ID, runs[0].RunID)
+	require.NoError(c, err)
+	require.Equal(c, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, now.GetWorkflowExecutionInfo().GetStatus())
 	builds := tasks.Of(m.HistoryOf(runs[0])).Builds
 	require.NotEmpty(c, builds)
 	require.Equal(c, build, builds[len(builds)-1])

@@ -227,9 +227,9 @@ func (m *mixedRun) requireLastBuild(c *assert.CollectT, build, query string) {
 	runs := m.Runs("ExecutionStatus = 'Running' AND " + query)
 	require.Len(c, runs, 1)
 	// The list may be behind, and the run have ended.
-	now, err := m.Temporal.DescribeWorkflowExecution(m.t.Context(), runs[0].ID, runs[0].RunID)
+	now, err := m.Temporal.DescribeWorkflow(m.t.Context(), runs[0].ID, runs[0].RunID)
 	require.NoError(c, err)
-	require.Equal(c, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, now.GetWorkflowExecutionInfo().GetStatus())
+	require.Equal(c, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, now.Status)
 	builds := tasks.Of(m.HistoryOf(runs[0])).Builds
 	require.NotEmpty(c, builds)
 	require.Equal(c, build, builds[len(builds)-1])

@@ -77,8 +77,8 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 		return len(order) == len(ids)
 	}, patience, 50*time.Millisecond)
 
-	// The server keeps close to the order, not exactly to it: a queue has partitions, which are asked at random. In the order
-	// of their arrival, those that were sent last would come last.
+	// The server keeps close to the order, not exactly to it. In the order of their arrival, those that were sent last would come
+	// last.
 	require.Less(t, medianOf(order, "big-edited"), len(order)/4, "%v", order)
 	require.Less(t, medianOf(order, "small"), len(order)*3/4, "%v", order)
 }

@@ -23,7 +23,7 @@ func (f *Fleet) Snapshot(ctx context.Context, builder programs.Builder, name, fi
 	if err != nil {
 		return err
 	}
-	return f.finish(ctx, builder, cluster.SaveSnapshot(file))
+	return f.finish(ctx, builder, cluster, cluster.SaveSnapshot(file))
 }
 
 // Restore stops a cluster, puts a snapshot in the place of what its etcd has stored, and starts it again. Everything
@@ -42,7 +42,7 @@ func (f *Fleet) Restore(ctx context.Context, builder programs.Builder, name, fil
 	if err := os.RemoveAll(cluster.RestoredData()); err != nil {
 		return fmt.Errorf("restore cluster %s: %w", name, err)
 	}
-	if err := f.finish(ctx, builder, cluster.RestoreSnapshot(file, bump)); err != nil {
+	if err := f.finish(ctx, builder, cluster, cluster.RestoreSnapshot(file, bump)); err != nil {
 		return err
 	}
 	if err := f.stopCluster(ctx, name, stopGrace); err != nil {
@@ -54,14 +54,15 @@ func (f *Fleet) Restore(ctx context.Context, builder programs.Builder, name, fil
 	return f.ensureCluster(ctx, name)
 }
 
-// finish runs an optional program to its end, and builds it first if it is missing.
-func (f *Fleet) finish(ctx context.Context, builder programs.Builder, program kube.Program) error {
+// finish runs an optional program of a cluster to its end, and builds it first if it is missing.
+func (f *Fleet) finish(ctx context.Context, builder programs.Builder, cluster kube.Cluster, program kube.Program) error {
 	built, err := builder.Ensure(ctx, program.Name)
 	if err != nil {
 		return err
 	}
 	path := built[program.Name]
 	cmd := exec.CommandContext(ctx, path, program.Args...)
+	cmd.Dir = cluster.Dir
 	cmd.Env = f.environment(program.Env...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(path), program.Args[0], err, output)

@@ -3,12 +3,9 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/kube"
-	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
 )
@@ -30,7 +27,7 @@ func (f *Fleet) ensureCluster(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	err = f.withPorts(name, settled, f.clusterPorts(name), func() error {
+	err = f.withPorts(name, settled, f.portOfAPIServer(name), func() error {
 		err := f.startCluster(ctx, name)
 		if err != nil && !settled {
 			return errors.Join(err, f.stopCluster(ctx, name, 0))
@@ -51,19 +48,14 @@ func (f *Fleet) ensureCluster(ctx context.Context, name string) error {
 	return nil
 }
 
-// clusterPorts are the ports of the cluster that have to be free: those of
-// programs that do not run.
-func (f *Fleet) clusterPorts(name string) []*state.Port {
+// portOfAPIServer is the port of a cluster that has to be free: none if its API server runs.
+func (f *Fleet) portOfAPIServer(name string) []*state.Port {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cluster := f.state.Cluster(name)
-	var wanted []*state.Port
-	for program, port := range map[string]*state.Port{kube.Etcd: &cluster.Etcd, kube.APIServer: &cluster.APIServer} {
-		if !f.running(inCluster(name, program)) {
-			wanted = append(wanted, port)
-		}
+	if f.running(inCluster(name, kube.APIServer)) {
+		return nil
 	}
-	return wanted
+	return []*state.Port{&f.state.Cluster(name).APIServer}
 }
 
 func (f *Fleet) startCluster(ctx context.Context, name string) error {
@@ -108,15 +100,12 @@ func (f *Fleet) startCluster(ctx context.Context, name string) error {
 // clusterComponents are the cluster's components in the order of their start.
 // Those without a readiness of their own are judged by what they do together.
 func clusterComponents(cluster kube.Cluster, client *kube.Client) []component {
-	ready := map[string]func(context.Context) error{
-		kube.Etcd:      func(ctx context.Context) error { return reachable(ctx, cluster.Etcd.Number) },
-		kube.APIServer: client.ServerReady,
-	}
+	ready := map[string]func(context.Context) error{kube.Etcd: cluster.EtcdListens, kube.APIServer: client.ServerReady}
 	var components []component
 	for _, program := range cluster.Programs() {
 		components = append(components, component{
 			name: inCluster(cluster.Name, program.Name), path: cluster.Binaries[program.Name],
-			args: program.Args, env: program.Env, ready: ready[program.Name],
+			args: program.Args, env: program.Env, dir: cluster.Dir, ready: ready[program.Name],
 		})
 	}
 	return components
@@ -128,14 +117,4 @@ func inCluster(cluster, program string) string { return cluster + "/" + program 
 func (f *Fleet) running(component string) bool {
 	_, err := f.Launcher.Records.Running(component)
 	return !errors.Is(err, process.ErrGone)
-}
-
-// reachable returns nil when something accepts connections on the port.
-func reachable(ctx context.Context, port int) error {
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "tcp", ports.Address(port))
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	return connection.Close()
 }

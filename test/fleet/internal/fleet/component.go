@@ -42,6 +42,8 @@ type component struct {
 	path string
 	args []string
 	env  []string
+	// dir is the working directory; empty for that of the caller.
+	dir string
 	// ready returns nil when the program does its work.
 	ready func(context.Context) error
 }
@@ -74,7 +76,7 @@ func (f *Fleet) start(ctx context.Context, c component) (watched, error) {
 		return nil, f.failed(c.name, err)
 	}
 	started, err := f.Launcher.Start(ctx, process.Spec{
-		Component: c.name, Path: c.path, Args: c.args, Env: f.environment(c.env...), LogPath: f.Folder.Log(c.name),
+		Component: c.name, Path: c.path, Args: c.args, Env: f.environment(c.env...), Dir: c.dir, LogPath: f.Folder.Log(c.name),
 	})
 	if err != nil {
 		return nil, f.failed(c.name, err)

@@ -139,12 +139,8 @@ func (f *Fleet) startLocked(ctx context.Context, target string) error {
 		return fmt.Errorf("%s needs %s, which is not running: start that first", target, inCluster(cluster, needed))
 	}
 	var wanted []*state.Port
-	switch {
-	case f.running(target):
-	case program == kube.Etcd:
-		wanted = []*state.Port{&f.state.Cluster(cluster).Etcd}
-	case program == kube.APIServer:
-		wanted = []*state.Port{&f.state.Cluster(cluster).APIServer}
+	if program == kube.APIServer {
+		wanted = f.portOfAPIServer(cluster)
 	}
 	begin := f.Progress.Now()
 	if component.ready == nil {

@@ -18,13 +18,10 @@ import (
 const (
 	authorityCertificate = "ca.crt"
 	authorityKey         = "ca.key"
-	etcdAuthority        = "etcd-ca.crt"
 	frontProxyAuthority  = "front-proxy-ca.crt"
 	serviceAccountKey    = "service-account.key"
 	serviceAccountPublic = "service-account.pub"
 	serverPair           = "apiserver"
-	etcdServerPair       = "etcd"
-	etcdClientPair       = "etcd-client"
 	frontProxyPair       = "front-proxy-client"
 	frontProxyCommonName = "front-proxy-client"
 	certificateSuffix    = ".crt"
@@ -32,8 +29,8 @@ const (
 )
 
 // WriteCertificates makes all certificates, keys and kubeconfigs with client
-// certificates of a new cluster. Three authorities keep apart who may talk to
-// the API server, to etcd, and as the aggregator.
+// certificates of a new cluster. Two authorities keep apart who may talk to the
+// API server, and as the aggregator.
 func (c Cluster) WriteCertificates(now time.Time) error {
 	authority, err := pki.NewAuthority(c.Name, now)
 	if err != nil {
@@ -43,7 +40,6 @@ func (c Cluster) WriteCertificates(now time.Time) error {
 		state.WriteFile(c.pki(authorityCertificate), authority.Certificate),
 		state.WriteFile(c.pki(authorityKey), authority.Key),
 		c.writeServer(authority, now),
-		c.writeEtcd(now),
 		c.writeFrontProxy(now),
 		c.writeServiceAccountKey(),
 	)
@@ -66,26 +62,6 @@ func (c Cluster) writeServer(authority *pki.Authority, now time.Time) error {
 		return err
 	}
 	return c.writePair(serverPair, pair)
-}
-
-func (c Cluster) writeEtcd(now time.Time) error {
-	authority, err := pki.NewAuthority(c.Name+" etcd", now)
-	if err != nil {
-		return err
-	}
-	server, err := authority.Server("etcd", []string{ports.Loopback, "localhost"}, now)
-	if err != nil {
-		return err
-	}
-	client, err := authority.Client("kube-apiserver", nil, now)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		state.WriteFile(c.pki(etcdAuthority), authority.Certificate),
-		c.writePair(etcdServerPair, server),
-		c.writePair(etcdClientPair, client),
-	)
 }
 
 func (c Cluster) writeFrontProxy(now time.Time) error {

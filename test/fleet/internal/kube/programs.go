@@ -6,7 +6,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
 )
 
-// Program is a program of the cluster with its arguments.
+// Program is a program of the cluster with its arguments. It runs in the cluster's folder.
 type Program struct {
 	Name string
 	Args []string
@@ -19,15 +19,10 @@ func (c Cluster) Programs() []Program {
 }
 
 func (c Cluster) etcd() Program {
-	client := "https://" + ports.Address(c.Etcd.Number)
 	return Program{Name: Etcd, Args: append([]string{
-		"--listen-client-urls=" + client,
-		"--advertise-client-urls=" + client,
+		"--listen-client-urls=" + etcdClient,
+		"--advertise-client-urls=" + etcdClient,
 		"--listen-peer-urls=" + etcdPeer,
-		"--client-cert-auth",
-		"--trusted-ca-file=" + c.pki(etcdAuthority),
-		"--cert-file=" + c.pki(etcdServerPair+certificateSuffix),
-		"--key-file=" + c.pki(etcdServerPair+keySuffix),
 		// Its data survive the process, and need not survive the machine.
 		"--unsafe-no-fsync",
 		// The API server does not use it.
@@ -46,10 +41,7 @@ func (c Cluster) apiServer() Program {
 		"--tls-private-key-file=" + c.pki(serverPair+keySuffix),
 		"--client-ca-file=" + c.pki(authorityCertificate),
 
-		"--etcd-servers=https://" + ports.Address(c.Etcd.Number),
-		"--etcd-cafile=" + c.pki(etcdAuthority),
-		"--etcd-certfile=" + c.pki(etcdClientPair+certificateSuffix),
-		"--etcd-keyfile=" + c.pki(etcdClientPair+keySuffix),
+		"--etcd-servers=" + etcdClient,
 
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
@@ -76,6 +68,8 @@ func (c Cluster) apiServer() Program {
 		// "kubernetes", and nothing here needs one.
 		"--endpoint-reconciler-type=none",
 		"--profiling=true",
+		// No client here needs protection from others.
+		"--enable-priority-and-fairness=false",
 	}}
 }
 

@@ -22,6 +22,8 @@ type Spec struct {
 	// Env is the program's whole environment: it inherits nothing, since many
 	// programs take settings from variables that a user may have set.
 	Env []string
+	// Dir is the working directory; empty for that of the caller.
+	Dir string
 	// LogPath is the file to which standard output and standard error are
 	// appended.
 	LogPath string
@@ -80,6 +82,7 @@ func (l Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	// Not exec.CommandContext: the end of the start must not end the program.
 	cmd := exec.Command(l.Shim[0], append(arguments, spec.Args...)...)
 	cmd.Env = append([]string{}, spec.Env...)
+	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

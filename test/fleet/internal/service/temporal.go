@@ -84,6 +84,9 @@ func (t Temporal) Args() []string {
 		// takes more than a minute. The oldest release does not know either.
 		"--dynamic-config-value", "frontend.WorkflowPauseEnabled=true",
 		"--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2",
+		// A single server gains nothing from partitions, between which tasks and polls are passed on.
+		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
+		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		"--log-level=warn",
 	}
 	if !t.Oldest {

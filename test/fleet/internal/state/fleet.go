@@ -48,7 +48,6 @@ type Port struct {
 type Cluster struct {
 	Name      string `json:"name"`
 	APIServer Port   `json:"apiServer"`
-	Etcd      Port   `json:"etcd"`
 }
 
 // Temporal is the Temporal dev server.
@@ -101,7 +100,7 @@ func (f *Fleet) RemoveCluster(name string) {
 func (f *Fleet) Ports() []*Port {
 	all := []*Port{&f.Temporal.Frontend, &f.Temporal.UI, &f.Temporal.HTTP, &f.Temporal.Metrics, &f.Registry.HTTP}
 	for i := range f.Clusters {
-		all = append(all, &f.Clusters[i].APIServer, &f.Clusters[i].Etcd)
+		all = append(all, &f.Clusters[i].APIServer)
 	}
 	return slices.DeleteFunc(all, func(p *Port) bool { return p.Number == 0 })
 }

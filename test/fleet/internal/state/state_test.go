@@ -29,7 +29,7 @@ func TestAFleetIsReadAsItWasWritten(t *testing.T) {
 		Name: "a", ID: "b", CreatedAt: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC),
 		Binaries: map[string]string{"etcd": "/x/etcd"},
 		Clusters: []state.Cluster{
-			{Name: state.ControlPlane, APIServer: state.Port{Number: 6443, Fixed: true}, Etcd: state.Port{Number: 20001}},
+			{Name: state.ControlPlane, APIServer: state.Port{Number: 6443, Fixed: true}},
 			{Name: "remote-1"},
 		},
 		Registry: state.Registry{HTTP: state.Port{Number: 20002}, Username: "u", Password: "p"},
@@ -39,7 +39,7 @@ func TestAFleetIsReadAsItWasWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fleet, loaded)
 	require.Equal(t, []string{"remote-1"}, loaded.Remotes())
-	require.Len(t, loaded.Ports(), 3, "only ports that have a number")
+	require.Len(t, loaded.Ports(), 2, "only ports that have a number")
 
 	info, err := os.Stat(filepath.Join(folder.Path, "fleet.json"))
 	require.NoError(t, err)

@@ -120,21 +120,6 @@ func (w *watched) removeWhatIsShared() {
 	_ = w.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(istioNamespace))
 }
 
-// The agent of an instance that uses FIPS allows nothing else, and reports as before: its certificates, its webhook and the
-// listener are all approved.
-func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
-	w := newWatchedAfter(t, func(w *watched) {
-		w.Instance.Variables = append(w.Instance.Variables, "GODEBUG=fips140=on")
-		w.workers.Variables = append(w.workers.Variables, "GODEBUG=fips140=on")
-	})
-	require.Equal(t, "1", process.Metric(t, w.metrics, "lifecycle_mgr_fips_mode"))
-	deployment := &appsv1.Deployment{}
-	require.NoError(t, w.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: shared.AgentName}, deployment))
-	require.Contains(t, deployment.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "GODEBUG", Value: "fips140=only,tlsmlkem=0"})
-	require.Equal(t, "2", w.agent.Metric("watcher_fips_mode"))
-	w.becomesActedOn("sample")
-}
-
 func (w *watched) agentBecomes(status metav1.ConditionStatus) {
 	w.T.Helper()
 	w.Eventually("the condition of the agent is "+string(status), 2*time.Minute, func(c *assert.CollectT) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
@@ -126,7 +127,8 @@ func run(t *testing.T, traces *Tracing, started *commonpb.Header, name string) {
 	for _, each := range traces.Interceptors() {
 		workers = append(workers, each.(interceptor.WorkerInterceptor)) //nolint:errcheck,forcetypeassert // it must be one
 	}
-	env.SetWorkerOptions(worker.Options{Interceptors: workers})
+	// A busy machine takes more than a second, the default, for the checksum of the binary that the first run asks for.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second, Interceptors: workers})
 	step := func(context.Context) error { return nil }
 	env.RegisterActivityWithOptions(step, activity.RegisterOptions{Name: "WalkShard"})
 	env.RegisterActivityWithOptions(step, activity.RegisterOptions{Name: "ApplyManifest"})

@@ -58,7 +58,7 @@ func recorded(env *testsuite.TestWorkflowEnvironment) *commands {
 	c := &commands{
 		activities: map[string][]workflow.ActivityOptions{}, locals: map[string][]workflow.LocalActivityOptions{}, inputs: map[string][]any{},
 	}
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
 	return c
 }
 

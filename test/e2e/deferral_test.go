@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 )
 
 // owned is the remote Kyma of one of the fleet's, as the owner of its cluster sees it.
@@ -34,6 +35,7 @@ func (s *stagedFleet) putOff(kyma, until string) {
 // Owners of clusters put an upgrade off, and the next one is reverted. A fleet of its own: a Kyma whose version changes again and
 // again is reconciled less often each time.
 func TestOwnersPutAnUpgradeOffAndARevertTakesAllClustersBack(t *testing.T) {
+	fleets.Idles(t)
 	const within = 45 * time.Second
 	plan := canaryFirst()
 	plan.Deferral = &v1beta2.RolloutDeferralRule{Within: metav1.Duration{Duration: within}}

@@ -49,8 +49,9 @@ type Environment struct {
 	// Instance is the one that all tests have; see NewInstance for more.
 	Instance *Instance
 
-	sweeps *sweeps
-	rights *rights
+	sweeps      *sweeps
+	rights      *rights
+	operatorLog string
 }
 
 // NewEnvironment waits for a free fleet, and prepares its control plane, one remote cluster and an instance with these flags,
@@ -119,11 +120,12 @@ func (s *Environment) Eventually(what string, within time.Duration, check func(c
 	}
 }
 
-// explain prints what may say why something has not happened: the end of the instance's log, what each Manifest and each workflow
-// waits for, and the state of the fleet if a part of it does not work.
+// explain prints what may say why something has not happened: the end of the logs, what each Manifest and each workflow waits for,
+// what is being deleted, and the state of the fleet if a part of it does not work.
 func (s *Environment) explain() {
 	s.T.Helper()
 	s.Instance.PrintLog()
+	printEnd(s.T, "the sample module's operator's log", s.operatorLog)
 	s.printWork()
 	bounded, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -136,6 +138,14 @@ func (s *Environment) explain() {
 	}
 	if out, err := exec.CommandContext(bounded, testfleet.Binary(s.T, "fleet"), "status", "--state-dir", s.Fleet.StateDir).CombinedOutput(); err != nil {
 		s.T.Logf("the fleet: %v\n%s", err, out)
+	}
+	// It ends the test where a cluster does not answer.
+	for at, remote := range s.Remotes {
+		for _, object := range remote.All(s.T) {
+			if since := object.DeletionTimestamp; since != nil {
+				s.T.Logf("remote cluster %d: %s %s/%s is being deleted since %s, and has the finalizers %v", at, object.Kind, object.Namespace, object.Name, since.Format(time.TimeOnly), object.Finalizers)
+			}
+		}
 	}
 }
 

@@ -133,12 +133,15 @@ func (i *Instance) Kill() {
 }
 
 // PrintLog shows the end of the log of an instance whose test failed.
-func (i *Instance) PrintLog() {
-	content, err := os.ReadFile(i.Log)
+func (i *Instance) PrintLog() { printEnd(i.t, "the instance's log", i.Log) }
+
+// printEnd shows the end of a log.
+func printEnd(t testing.TB, what, path string) {
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return
 	}
 	lines := strings.Split(string(content), "\n")
 	const most = 60
-	i.t.Logf("the instance's log ends with:\n%s", strings.Join(lines[max(0, len(lines)-most):], "\n"))
+	t.Logf("%s ends with:\n%s", what, strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }

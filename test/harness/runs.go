@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -68,11 +69,12 @@ func (s *Environment) printWork() {
 			if err != nil {
 				break
 			}
-			last = append(last, event.GetEventTime().AsTime().Format("15:04:05.000")+" "+event.GetEventType().String())
+			last = append(last, fmt.Sprintln(event.GetEventTime().AsTime().Format("15:04:05.000"), event.GetEventType(),
+				event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName(), event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName()))
 		}
-		const most = 15
+		const most = 100
 		s.T.Logf("workflow %s\n  activities: %v\n  task: %v\n  %s", id, described.RawResponse.GetPendingActivities(), described.RawResponse.GetPendingWorkflowTask(),
-			strings.Join(last[max(0, len(last)-most):], "\n  "))
+			strings.Join(last[max(0, len(last)-most):], "  "))
 	}
 }
 

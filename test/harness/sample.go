@@ -55,7 +55,8 @@ func (s *Environment) AddSampleFinalizer(t *testing.T, finalizer string) *unstru
 // serveSamples runs the operator of the sample module for all clusters until the end of the test.
 func (s *Environment) serveSamples() {
 	s.T.Helper()
-	log, err := os.Create(filepath.Join(s.T.TempDir(), "sample-operator.log"))
+	s.operatorLog = filepath.Join(s.T.TempDir(), "sample-operator.log")
+	log, err := os.Create(s.operatorLog)
 	require.NoError(s.T, err)
 	args := []string{"--kubeconfig", s.ControlPlane.Kubeconfig}
 	for _, remote := range s.Remotes {

@@ -89,6 +89,9 @@ func (c *Cluster) APIVersions(ctx context.Context) (served, silent []string, err
 }
 
 func (c *Cluster) readAPIVersions(ctx context.Context) (served, silent []string, err error) {
+	if err := c.Ready(ctx); err != nil {
+		return nil, nil, err
+	}
 	_, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(c.Discovery))
 	// A dead aggregated API must not block the charts of others.
 	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)

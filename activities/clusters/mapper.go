@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -32,6 +34,13 @@ type Resource struct {
 // that an idle cluster holds next to nothing. What is not found in something kept is requested once more in the
 // cluster. It is safe for concurrent use.
 type Mapper struct {
+	*discovered
+	// confirms is that of Confirmed.
+	confirms bool
+}
+
+// discovered is what mappers of one cluster share.
+type discovered struct {
 	client rest.Interface
 	flight singleflight.Group
 
@@ -52,8 +61,13 @@ var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
 // NewMapper returns a mapper that asks a cluster with this client.
 func NewMapper(api rest.Interface) *Mapper {
-	return &Mapper{client: api, known: map[string]map[string]kindInfo{}}
+	return &Mapper{discovered: &discovered{client: api, known: map[string]map[string]kindInfo{}}}
 }
+
+// Confirmed returns a mapper for those who take a kind that is not served for one without objects, as a removal does: to
+// it, a kind is unknown only once the server says that it is ready. A server that has just started answers requests a
+// moment before its discovery has all that it serves. What is discovered is shared with m.
+func (m *Mapper) Confirmed() *Mapper { return &Mapper{discovered: m.discovered, confirms: true} }
 
 // Resource returns how to address a kind. Without a version the built-in, else the preferred one is
 // taken. An unknown kind is a *meta.NoKindMatchError (see meta.IsNoMatchError).
@@ -207,7 +221,7 @@ func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[stri
 	if !strings.Contains(groupVersion, "/") {
 		path = "/api/" + groupVersion
 	}
-	answer, err, _ := m.flight.Do(path, func() (any, error) {
+	answer, err, _ := m.flight.Do(fmt.Sprint(path, m.confirms), func() (any, error) {
 		var list metav1.APIResourceList
 		// The request is shared, so it does not end with the one who happened to be first; the HTTP
 		// client's time-out bounds it.
@@ -248,12 +262,42 @@ func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error)
 	return versions, nil
 }
 
+// get reads a path of discovery.
 func (m *Mapper) get(ctx context.Context, into any, path string) error {
-	raw, err := m.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	read := func() ([]byte, error) {
+		return m.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	}
+	raw, err := read()
+	if m.confirms && apierrors.IsNotFound(err) {
+		if err := ready(ctx, m.client); err != nil {
+			return err
+		}
+		raw, err = read()
+	}
 	if err != nil {
 		return err
 	}
 	return decodeJSON(raw, into)
+}
+
+// Ready returns an error while the cluster's API server says that it is not ready: until it is, discovery may lack kinds
+// that the cluster does serve.
+func (c *Cluster) Ready(ctx context.Context) error { return ready(ctx, c.Discovery.RESTClient()) }
+
+// A server that does not say whether it is ready counts as ready.
+func ready(ctx context.Context, api rest.Interface) error {
+	err := api.Get().AbsPath("/readyz").Do(ctx).Error()
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return err
+	}
+	switch code := answer.Status().Code; {
+	case code >= http.StatusInternalServerError:
+		return apierrors.NewServiceUnavailable("the API server is not ready: it does not know yet all that it serves")
+	case code == http.StatusTooManyRequests:
+		return err
+	}
+	return nil
 }
 
 func decodeJSON(raw []byte, into any) error {

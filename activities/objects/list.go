@@ -15,7 +15,7 @@ import (
 
 // KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>.
 func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schema.GroupVersionKind, error) {
-	return c.Mapper.Kind(ctx, kinds.ResourceOfDefinition(name))
+	return c.Mapper.Confirmed().Kind(ctx, kinds.ResourceOfDefinition(name))
 }
 
 // MetadataOf calls show with the metadata of each object of a kind that a selector selects, with one request per page.

@@ -26,7 +26,7 @@ func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, giv
 			return nil
 		}
 		seen[gvk.GroupKind()] = true
-		resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, gvk)
+		resource, err := kinds.Mapper{Cluster: c.Mapper.Confirmed()}.Served(ctx, gvk)
 		if err != nil {
 			return kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 		}

@@ -56,7 +56,7 @@ func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2
 	if err != nil || wanted == nil {
 		return nil, err
 	}
-	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, wanted.GroupVersionKind())
+	resource, err := kinds.Mapper{Cluster: c.Mapper.Confirmed()}.Served(ctx, wanted.GroupVersionKind())
 	if err != nil {
 		return nil, kinds.IgnoreNoMatch(clusters.Classify(err))
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
@@ -36,7 +37,7 @@ func (k namespaceKind) groupKind() schema.GroupKind {
 // usedByOthers says what shows that somebody else uses a namespace that we created, or that this cannot be ruled out;
 // "" when nobody does.
 func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, error) {
-	r.namespaceKinds.once.Do(func() { r.namespaceKinds.discover(ctx, r.Cluster.Discovery) })
+	r.namespaceKinds.once.Do(func() { r.namespaceKinds.discover(ctx, r.Cluster) })
 	if r.namespaceKinds.err != nil {
 		return "", fmt.Errorf("read which kinds there are: %w", r.namespaceKinds.err)
 	}
@@ -55,8 +56,11 @@ func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, e
 
 // discover reads the kinds whose objects are deleted with their namespace: those that can be deleted. It records groups
 // that do not answer.
-func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInterface) {
-	served, err := discovery.ServerPreferredNamespacedResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
+func (n *namespaceKinds) discover(ctx context.Context, c *clusters.Cluster) {
+	if n.err = c.Ready(ctx); n.err != nil {
+		return
+	}
+	served, err := discovery.ServerPreferredNamespacedResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(c.Discovery))
 	var failed *discovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &failed):

@@ -33,6 +33,8 @@ type fakeServer struct {
 	refused map[string]int
 	// silent makes the discovery of the group example.com fail.
 	silent bool
+	// starting is a server that is not ready, and does not know of example.com yet.
+	starting bool
 }
 
 func (c fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,11 +50,18 @@ func (c fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
 		return metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
 	}
+	groups := []metav1.APIGroup{group("apps"), group("example.com")}
+	ready := http.StatusOK
+	if c.starting {
+		groups, ready = groups[:1], http.StatusInternalServerError
+	}
 	switch r.URL.Path {
+	case "/readyz":
+		w.WriteHeader(ready)
 	case "/api":
 		answer(http.StatusOK, metav1.APIVersions{Versions: []string{"v1"}})
 	case "/apis":
-		answer(http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{group("apps"), group("example.com")}})
+		answer(http.StatusOK, metav1.APIGroupList{Groups: groups})
 	case "/api/v1":
 		answer(http.StatusOK, metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
 			kind("secrets", "Secret", "list", "delete"), kind("pods", "Pod", "list", "delete"), kind("pods/log", "Pod", "get"),
@@ -170,6 +179,7 @@ func TestWhatKeepsANamespace(t *testing.T) {
 		"a kind that is gone by now":          {cluster: fakeServer{refused: map[string]int{"widgets": 404}}},
 		"a group that does not answer":        {cluster: fakeServer{silent: true}, why: "nobody says which objects of example.com/v1 are in it"},
 		"a built-in kind that fails for once": {cluster: fakeServer{refused: map[string]int{"secrets": 500}}, fails: true},
+		"a server that has just started":      {cluster: fakeServer{starting: true}, fails: true},
 		"a cluster that asks to come again":   {cluster: fakeServer{refused: map[string]int{"widgets": 429}}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,9 @@ type Remover struct {
 
 // NewRemover returns a remover that has read nothing yet.
 func NewRemover(m *v1beta2.Manifest, c *clusters.Cluster) *Remover {
-	return &Remover{Target: objects.NewTarget(m, c, nil), Gone: map[string]bool{}}
+	r := &Remover{Target: objects.NewTarget(m, c, nil), Gone: map[string]bool{}}
+	r.Mapper.Cluster = c.Mapper.Confirmed()
+	return r
 }
 
 // WithoutSkipped returns the entries without those whose kind was not known when optional objects of it were skipped,
@@ -158,7 +160,7 @@ func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group st
 	if known, ok := (*g)[group]; ok {
 		return known, nil
 	}
-	served, err := c.Mapper.Served(ctx, group)
+	served, err := c.Mapper.Confirmed().Served(ctx, group)
 	if err != nil {
 		return nil, err
 	}

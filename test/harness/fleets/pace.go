@@ -16,7 +16,7 @@ const (
 	enough = 0.4
 	// spare is the part of all cores that must be idle, or busy with work of a lower priority, before a further test
 	// begins though there is one for each core already: a little less than a test takes on two cores.
-	spare = 0.15
+	spare = 0.1
 	// probe is the duration of one measurement, some scheduling slices, and pause the time until the next.
 	probe = 10 * time.Millisecond
 	pause = 500 * time.Millisecond

@@ -29,6 +29,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fleets"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
@@ -38,6 +39,7 @@ import (
 // so the processes that they would have run are run here, with the arguments, the environment and the account of each. The
 // release is upgraded to this one, rolled back and uninstalled under a Kyma that does not notice.
 func TestTheChartIsAcceptedAndRunsWhatItInstalls(t *testing.T) {
+	fleets.Idles(t)
 	s := harness.NewEnvironment(t)
 	t.Run("an API server accepts what the chart makes of all documented values", func(t *testing.T) { assertAccepted(t, s) })
 	previous := testfleet.Previous(t)

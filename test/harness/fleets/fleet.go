@@ -71,7 +71,7 @@ func allFleets(t testing.TB) *pool {
 // idling are the names of the tests that mostly wait.
 var idling sync.Map
 
-// Idles says that a test waits for minutes, whatever the machine does. Such tests begin early, since one that begins last keeps
+// Idles says that a test takes a minute or more, and mostly waits. Such tests begin early, since one that begins last keeps
 // the whole run waiting, but few at a time, since together they would leave the machine idle. Call it before [Take].
 func Idles(t testing.TB) { idling.Store(t.Name(), true) }
 

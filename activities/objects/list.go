@@ -13,7 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
-// KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>.
+// KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>. That there is
+// none is confirmed; see clusters.Mapper.Confirmed.
 func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schema.GroupVersionKind, error) {
 	return c.Mapper.Confirmed().Kind(ctx, kinds.ResourceOfDefinition(name))
 }

@@ -51,7 +51,7 @@ PACKAGES ?= ./...
 BENCH_ON_FLEET = $(filter ./... ./test/e2e ./test/signals,$(PACKAGES))
 
 # Files that `make generate` writes.
-GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md activities/hint/zz_generated.go \
+GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md internal/platform/hint/zz_generated.go \
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target each.
@@ -264,7 +264,7 @@ soak: $(GOTESTSUM)
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(HELM_DOCS) ## Generate deep copies, CRDs, the API reference, the table of hints, and what the chart has of them
-	go run ./activities/hint/generate
+	go run ./internal/platform/hint/generate
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=deploy/crds
 	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
 		--output-path docs/api-reference.md --log-level ERROR

@@ -10,7 +10,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
 )
 

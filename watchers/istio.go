@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // gatewayEvents are the events of Gateways: any Watcher may select any of them. What is listed at start is omitted: the

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // rolloutRequest names a ModuleRollout whose workflow may have something to do.

@@ -41,9 +41,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/installations"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // Sender delivers kicks; *kick.Sender does.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
 // credentials says when the credentials expire that this process reaches remote clusters with. Nobody else knows: watchers

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
 func TestCredentialsAreCountedByWhenTheyExpire(t *testing.T) {

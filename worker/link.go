@@ -14,10 +14,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
-	"github.com/kyma-project/lifecycle-manager/activities/persistent"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/persistent"
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
 // TaskFailures counts and logs the workflow tasks of this process that failed: those that it gave up itself, such as

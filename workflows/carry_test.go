@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/workflows/kyma"
 	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
 	"github.com/kyma-project/lifecycle-manager/workflows/routing"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // anyItem stands for the place of an item whose index is not known.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.temporal.io/sdk/activity"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // FetchObject returns the one object that is in a layer, as JSON: a default custom resource. It need not have a name.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Source is what a module is rendered from.

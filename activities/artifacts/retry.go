@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Store fetches, verifies and caches. It is safe for concurrent use; what several callers ask for at the

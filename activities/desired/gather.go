@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // Candidates are the objects that can answer for one module entry.

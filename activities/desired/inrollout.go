@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // cluster is what decides about the Kyma's place in a rollout.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // Keys connect three things: the names by which a Kyma's module entries refer to templates and release

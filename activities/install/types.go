@@ -3,9 +3,9 @@ package install
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // ApplyInput names the Manifest to install or upgrade.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // MaxInventoryBytes limits the inventory, maxSyncedBytes what is repeated of it for users, and MaxManifestBytes the whole

@@ -3,9 +3,9 @@ package manifests
 import (
 	"context"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // News tells the workflow of a Kyma what an activity changed in a Manifest that the Kyma's status shows, or that the Kyma

@@ -1,8 +1,8 @@
 package manifests
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Outcome says what an activity found or did. It decides what the workflow does next.

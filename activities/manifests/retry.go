@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // StatusTries is how many attempts there are to write an object that keeps changing.

@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // finalizerDefinition is the finalizer of a CustomResourceDefinition whose objects the API server still deletes.

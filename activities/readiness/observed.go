@@ -1,8 +1,8 @@
 package readiness
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Observed is the observed state of a module: what its status shows, and what a wait compares with.

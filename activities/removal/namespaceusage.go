@@ -18,8 +18,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // When a namespace is deleted, all objects in it are deleted with it. One that a module brought is deleted with the

@@ -21,9 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Reasons of Events on a Watcher, and of what is wrong with it.

@@ -14,8 +14,8 @@ import (
 	"ocm.software/ocm/api/tech/signing/hasher/sha512"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // verify verifies a descriptor that carries at least one signature.

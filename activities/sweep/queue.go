@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/sync/errgroup"

@@ -6,10 +6,10 @@ package uninstall
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Activities remove modules.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // WaitRemoval checks what a removal waits for until that is not what was last reported, so that RemoveManifest has to run

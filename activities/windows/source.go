@@ -14,8 +14,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
 const (

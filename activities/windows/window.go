@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 const (

@@ -11,13 +11,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/admission"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/certificates"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/metrics"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/queue"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/report"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // memoryLimit is what Go's memory is kept below by collecting garbage more often. With the program itself, the process

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // Limits of each server. API servers keep one connection each, and send many requests on it.

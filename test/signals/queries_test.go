@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/visibility"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 )
 
@@ -119,5 +119,5 @@ func TestAllQueriesOfTheProductAreInOnePackage(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	require.Empty(t, found, "move these queries to activities/visibility")
+	require.Empty(t, found, "move these queries to internal/platform/visibility")
 }

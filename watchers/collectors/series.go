@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
 // series is one time series: the metric and the values of its labels.

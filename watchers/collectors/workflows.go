@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
-	"github.com/kyma-project/lifecycle-manager/activities/visibility"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
 // passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.

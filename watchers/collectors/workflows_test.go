@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/kyma-project/lifecycle-manager/activities/visibility"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
 // server is a Temporal of which the answers are given.

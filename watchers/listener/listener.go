@@ -31,9 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
 )

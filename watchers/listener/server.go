@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 const (

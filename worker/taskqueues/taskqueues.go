@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // pollsWithin is the time within which somebody who polls a task queue asks it again: an empty answer comes after a minute.

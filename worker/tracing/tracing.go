@@ -27,7 +27,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"go.temporal.io/sdk/interceptor"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // serviceName is what we are called where OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say nothing else.

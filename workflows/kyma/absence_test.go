@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // What commands cost in events of history, with the workflow task that follows (docs/design/workflows-and-signals.md#budgets).

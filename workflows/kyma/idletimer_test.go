@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // A timer that was left would fire a day later, for a workflow task that does nothing.

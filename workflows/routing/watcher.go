@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	activities "github.com/kyma-project/lifecycle-manager/activities/routing"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/entity"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )

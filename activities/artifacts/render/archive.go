@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // File is one file of an archive.

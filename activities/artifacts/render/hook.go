@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // Hook is an object of a chart that is run at a certain moment instead of being kept

@@ -3,7 +3,7 @@ package render
 import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Requirements is what the templates of a chart ask of the cluster, as far as can be told without rendering.

@@ -3,7 +3,7 @@ package render
 import (
 	"strings"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Reasons of faults of this package. All are fault.Rejected but the last, which is fault.Transient.

@@ -14,7 +14,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Renderer renders charts, by default in a process of its own for each. Templates are programs from outside, and

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
 // Phase is that of an authority.

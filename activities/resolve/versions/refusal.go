@@ -3,8 +3,8 @@ package versions
 import (
 	"fmt"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // Reasons for which a module entry gets no Manifest, or keeps the one it has. They are used in Events and

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
-	"github.com/kyma-project/lifecycle-manager/activities/metrics"
-	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/persistent"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/kyma-project/lifecycle-manager/activities/persistent"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/persistent"
 )
 
 // party is a process that compares its settings.

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/objectdiff"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
 // ModuleObjects are the objects by which two versions of a module differ; one of the versions is empty where the module is

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
-	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
 // IsEmpty tells whether nothing would change.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/injection"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -20,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // catalog is what the first plan of a Kyma after its take-over is made from.

@@ -17,7 +17,7 @@ import (
 	kinds "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // healthy are facts of which nothing is wrong.

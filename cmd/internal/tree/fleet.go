@@ -3,8 +3,8 @@ package tree
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/visibility"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
 // Fleet is all that is shown at a time.

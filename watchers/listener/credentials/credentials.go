@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
-	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/persistent"
 )
 
 const (

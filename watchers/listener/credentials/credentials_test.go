@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/kyma-project/lifecycle-manager/activities/persistent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/persistent"
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
 )

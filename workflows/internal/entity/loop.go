@@ -3,7 +3,7 @@ package entity
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Loop is the life of a run that takes one kind of step: when it begins, when it is due, and when a kick asks for it.

@@ -9,7 +9,7 @@ package mailbox
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Box holds the kicks for one entity.

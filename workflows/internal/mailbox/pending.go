@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
 // Pending sums up the kicks since the last reconcile. It is carried over continue-as-new, because a run that continues

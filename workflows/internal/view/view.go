@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
 // View is what the workflow is doing, since when, and what it waits for.

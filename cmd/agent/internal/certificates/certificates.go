@@ -18,8 +18,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/queue"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 const (

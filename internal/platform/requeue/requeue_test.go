@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/requeue"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
 func TestWhatIsWrittenIsCountedWhereSomebodyCounts(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/memo"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/memo"
 )
 
 func TestWhatWasReadIsKeptForAWhileAndErrorsAreNot(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
 // After is how long a fault that may pass by itself is not an error yet.

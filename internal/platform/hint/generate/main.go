@@ -1,5 +1,5 @@
 // Generate writes package hint's table from the tables of reasons in docs/operating.md: from the root of the
-// repository, `go run ./activities/hint/generate`.
+// repository, `go run ./internal/platform/hint/generate`.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const (
 	page  = "docs/operating.md"
-	table = "activities/hint/zz_generated.go"
+	table = "internal/platform/hint/zz_generated.go"
 )
 
 func main() {

@@ -55,14 +55,14 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target each.
-FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
+FUZZED := ./internal/registry/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
 # Packages whose goroutines share memory.
 RACED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' \
 	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u)
 
 # Packages that encrypt, sign or verify. (In watchers/listener/credentials, Go's FIPS module panics within testing/synctest.)
-CRYPTOGRAPHIC := ./activities/agents ./activities/certificates/... ./activities/signature ./cmd/agent/... ./cmd/internal/certificates \
+CRYPTOGRAPHIC := ./activities/agents ./activities/certificates/... ./internal/registry/signature ./cmd/agent/... ./cmd/internal/certificates \
 	./watchers/listener ./watchers/listener/xfcc
 
 # What `make image` builds, and for which platforms.

@@ -11,9 +11,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
 // Options configure how modules are applied.

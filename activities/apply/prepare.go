@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 func adaptationOf(m *v1beta2.Manifest, remoteNamespace string) bundle.Adaptation {

@@ -10,8 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
@@ -19,6 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // parsedDescriptors is how many parsed descriptors a Planner keeps: more than a catalog has versions in use.

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
-	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
 // takeRegistry completes the flags by the registry that the Secret with the credentials names. It is called once flags are

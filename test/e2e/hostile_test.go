@@ -38,7 +38,7 @@ type hostile struct {
 	says string
 }
 
-// hostiles are some of each sort, and what reaches a limit; all that is refused and why is shown in activities/artifacts
+// hostiles are some of each sort, and what reaches a limit; all that is refused and why is shown in internal/registry/artifacts
 // (TestHostileLayersAreRefused, TestHostileChartsAreRefused).
 func hostiles() []hostile {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostile}\n"

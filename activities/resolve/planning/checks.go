@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
-	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
 // target says whether the module goes into the remote cluster (docs/contract.md#namespaces-and-defaults).

@@ -5,10 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 const chartMediaType = artifacts.ChartMediaType

@@ -3,12 +3,12 @@ package planning
 import (
 	"strings"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // keepAsInCatalog decides about a Manifest that stays as it is, for a maintenance window or because its entry is refused,

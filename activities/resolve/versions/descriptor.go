@@ -1,7 +1,7 @@
 package versions
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // Descriptor is what is needed of a component descriptor.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
 // AskRegistry asks the registry at an address, which may end with a path, as the options say, with credentials of a Secret

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
 func TestARegistryIsAskedWithTheCredentials(t *testing.T) {

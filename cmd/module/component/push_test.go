@@ -17,9 +17,9 @@ import (
 	"ocm.software/ocm/api/ocm/cpi"
 	"ocm.software/ocm/api/ocm/extensions/repositories/ocireg"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor/descriptortest"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor/descriptortest"
 )
 
 func newRegistry(t *testing.T) (address string) {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/statecheck"
 )
 
 // Patterns and lengths are those of the API's schema (docs/contract.md#resources).

@@ -14,8 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
-	"github.com/kyma-project/lifecycle-manager/activities/chartvalues"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/chartvalues"
 )
 
 // renderChart renders the chart as the installer does: with the values of the

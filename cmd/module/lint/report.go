@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
 // ErrFindings says that a module has errors and is not shipped.

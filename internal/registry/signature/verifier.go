@@ -11,9 +11,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // ErrSignature is wrapped by every refusal of a signature: trying again helps only after the descriptor, its

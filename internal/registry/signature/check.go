@@ -13,9 +13,9 @@ import (
 	"ocm.software/ocm/api/tech/signing/hasher/sha256"
 	"ocm.software/ocm/api/tech/signing/hasher/sha512"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // verify verifies a descriptor that carries at least one signature.

@@ -8,7 +8,7 @@ import (
 	"ocm.software/ocm/api/tech/signing"
 	"ocm.software/ocm/api/tech/signing/hasher/sha256"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 // blobDigest is the normalisation of a resource's digest that is the plain digest of its bytes

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
-	"github.com/kyma-project/lifecycle-manager/activities/signature"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
 func TestALayerThatWasExchangedIsRefusedAlthoughTheSignatureVerifies(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	rsahandler "ocm.software/ocm/api/tech/signing/handlers/rsa"
 	"ocm.software/ocm/api/tech/signing/hasher/sha256"
 
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
 const (

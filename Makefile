@@ -55,7 +55,7 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target each.
-FUZZED := ./internal/registry/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
+FUZZED := ./internal/registry/descriptor ./internal/model/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
 # Packages whose goroutines share memory.
 RACED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' \

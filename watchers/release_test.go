@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	staged "github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 

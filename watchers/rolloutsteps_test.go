@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	stages "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	stages "github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
 // simulated is a rollout of so many clusters, which are upgraded one after the other, as fast as a control plane does them.

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // dropIgnored drops the fields that others own by design (docs/design/install-and-drift.md#ignored-fields): replicas of

@@ -21,8 +21,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // InputsDigest is the digest of everything in a Manifest that decides what is to be done: its identity and generation,

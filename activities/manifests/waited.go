@@ -3,8 +3,8 @@ package manifests
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 )
 
 // OnlyWaitedFor tells whether all of a Manifest's module was applied for its present inputs, so that all that remains is

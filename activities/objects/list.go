@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>. That there is

@@ -14,9 +14,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // releaseNamespace removes from a namespace that stays what this module set on it: the labels and annotations that are

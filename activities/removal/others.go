@@ -1,8 +1,8 @@
 package removal
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // usesNamespace tells whether one of these Manifests has an object in a namespace, or the namespace itself.

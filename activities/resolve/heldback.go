@@ -7,10 +7,10 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
-	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
+	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
 // noteHeldBack notes on the Manifest of a mandatory module why it does not get the version that a rollout gives it: no status

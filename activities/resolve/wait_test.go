@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
-	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
+	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 )
 
 // allWeek has a window of so long indefinitelyybody, each day at 20:00.

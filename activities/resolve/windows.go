@@ -3,8 +3,8 @@ package resolve
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
-	"github.com/kyma-project/lifecycle-manager/activities/windows"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
+	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 )
 
 // PolicyWindows answers for the windows of a maintenance policy. Without a policy nothing waits; while there is one

@@ -1,8 +1,8 @@
 package status
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"

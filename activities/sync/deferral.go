@@ -3,9 +3,9 @@ package sync
 import (
 	"strings"
 
-	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
 // deferralOf is until when the owner of a remote Kyma puts upgrades off, as it is written there and as far as a status has

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 )
 
 const (

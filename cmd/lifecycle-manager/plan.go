@@ -13,8 +13,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
-	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
+	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 	"github.com/kyma-project/lifecycle-manager/worker"

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )

@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/event"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"

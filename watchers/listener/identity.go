@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"

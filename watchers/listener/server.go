@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/net/netutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 

@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // errNoCertificate breaks off handshakes before the listener has a certificate.

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // Difference says what is to be done to make a remote catalog as wanted.

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/objectdiff"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 

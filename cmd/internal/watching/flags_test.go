@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // parsed are the flags of a command line, of a build 1.2.3.

@@ -4,8 +4,8 @@ import (
 	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // NeededKinds are the kinds of others that the control plane must serve for these flags.

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 )
 
 // maxObjectSize is what an object may have as JSON: etcd takes requests of at

@@ -1,0 +1,337 @@
+package desired_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
+)
+
+// leg is a rollout of keda from one version to another: the stage canary, and the rest.
+func leg(sequence int64, from, to string, changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
+	r := &v1beta2.ModuleRollout{
+		ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: "keda-regular-" + to, UID: types.UID("to-" + to), Generation: 1},
+		Spec: v1beta2.ModuleRolloutSpec{
+			ModuleName: "keda", Channel: "regular", From: from, To: to, Policy: "all", Sequence: sequence,
+			Plan: v1beta2.RolloutPlan{Stages: []v1beta2.RolloutStage{
+				{Name: "canary", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"stage": "canary"}}},
+			}},
+		},
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	return r
+}
+
+// upTo is a rollout that has released its version to so many stages, and up to a point in the next.
+func upTo(stages int32, point int64) func(*v1beta2.ModuleRollout) {
+	return func(r *v1beta2.ModuleRollout) {
+		r.Status.Phase, r.Status.Stage, r.Status.Released = v1beta2.RolloutProgressing, stages, point
+	}
+}
+
+func inPhase(phase v1beta2.RolloutPhase) func(*v1beta2.ModuleRollout) {
+	return func(r *v1beta2.ModuleRollout) { r.Status.Phase = phase }
+}
+
+func reverting(r *v1beta2.ModuleRollout) {
+	r.Status.Phase, r.Status.Reverts = v1beta2.RolloutReverting, true
+}
+
+// first is the rollout that a policy has made of the version that the channel had.
+func first() *v1beta2.ModuleRollout {
+	return leg(1, "1.0.0", "1.0.0", upTo(2, 0), inPhase(v1beta2.RolloutCompleted))
+}
+
+// point is where the only Kyma of these tests is in the hash order of a rollout.
+func point(version string) int64 { return rollout.Position("keda", version, "kyma-uid") }
+
+// stagedWorld is a world in which keda 1.1.0 is rolled out, and the Kyma is in the last stage.
+type stagedWorld struct {
+	*world
+	newest    *v1beta2.ModuleRollout
+	newer     *v1beta2.ModuleTemplate
+	rollouts  []*v1beta2.ModuleRollout
+	templates []*v1beta2.ModuleTemplate
+}
+
+func newStagedWorld() *stagedWorld {
+	s := &stagedWorld{world: newWorld(), newest: leg(2, "1.0.0", "1.1.0"), newer: desiredtest.Template("keda", "1.1.0")}
+	s.meta.Spec.Channels[0].Version = "1.1.0"
+	s.rollouts, s.templates = []*v1beta2.ModuleRollout{first()}, nil
+	return s
+}
+
+func (s *stagedWorld) digest(t *testing.T) string {
+	t.Helper()
+	w := *s.world
+	w.others = append(w.others, s.newer)
+	for _, r := range append(s.rollouts, s.newest) {
+		if r != nil {
+			w.others = append(w.others, r)
+		}
+	}
+	for _, template := range s.templates {
+		w.others = append(w.others, template)
+	}
+	return w.digest(t)
+}
+
+func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
+	for name, change := range map[string]func(*stagedWorld){
+		"another version in the channel": func(s *stagedWorld) {
+			s.meta.Spec.Channels[0].Version = "1.2.0"
+			s.meta.Generation++
+		},
+		"another channel": func(s *stagedWorld) {
+			s.meta.Spec.Channels = append(s.meta.Spec.Channels, v1beta2.ChannelVersion{Channel: "fast", Version: "2.0.0"})
+			s.meta.Generation++
+		},
+		"a release to the stage before":    func(s *stagedWorld) { upTo(1, 0)(s.newest) },
+		"a release up to this one's place": func(s *stagedWorld) { upTo(1, point("1.1.0"))(s.newest) },
+		"what a rollout waits for": func(s *stagedWorld) {
+			s.newest.ResourceVersion, s.newest.Status.Phase, s.newest.Status.Progress, s.newest.Status.WaitsFor = "9", v1beta2.RolloutHeld, "1/2", "somebody"
+		},
+		"what people want of it":              func(s *stagedWorld) { s.newest.Generation, s.newest.Spec.Paused = 2, true },
+		"that nobody had a version before it": func(s *stagedWorld) { s.rollouts[0].Status.Progress = "0/0" },
+		"the next rollout":                    func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(3, "1.1.0", "1.2.0", upTo(1, 0))) },
+		"the end of one that others finish":   func(s *stagedWorld) { s.newest.Status.Phase = v1beta2.RolloutAborted },
+		"a rollout of another channel": func(s *stagedWorld) {
+			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofChannel("fast")))
+		},
+		"a rollout of another module": func(s *stagedWorld) {
+			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), func(r *v1beta2.ModuleRollout) { r.Spec.ModuleName = "btp" }))
+		},
+		"a rollout of another namespace": func(s *stagedWorld) {
+			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), func(r *v1beta2.ModuleRollout) { r.Namespace = "elsewhere" }))
+		},
+		"a rollout of another instance": func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofAnother)) },
+		"a synced copy of one":          func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), synced)) },
+		"one without a policy": func(s *stagedWorld) {
+			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), withoutPolicy))
+		},
+		"an edit of the template of the other": func(s *stagedWorld) { s.newer.Generation++ },
+		"its removal":                          func(s *stagedWorld) { s.newer = desiredtest.Template("btp", "1.1.0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStagedWorld()
+			change(s)
+			require.Equal(t, newStagedWorld().digest(t), s.digest(t))
+		})
+	}
+}
+
+func TestWhileARolloutDecidesTheDigestChangesWithWhatThisOneGets(t *testing.T) {
+	for name, change := range map[string]func(*stagedWorld){
+		"a release of all stages":       func(s *stagedWorld) { upTo(2, 0)(s.newest) },
+		"a release of this one's place": func(s *stagedWorld) { upTo(1, point("1.1.0")+1)(s.newest) },
+		"a release of its stage, where its labels say so": func(s *stagedWorld) {
+			s.kyma.Labels["stage"] = "canary"
+			upTo(1, 0)(s.newest)
+		},
+		"a revert, of which a version that it has would be taken": func(s *stagedWorld) { reverting(s.newest) },
+		"the end of all rollouts":                                 func(s *stagedWorld) { s.newest, s.rollouts = nil, nil },
+		"an edit of the template of its version":                  func(s *stagedWorld) { s.template.Generation++ },
+		"a template that is gone":                                 func(s *stagedWorld) { s.template = desiredtest.Template("btp", "1.0.0") },
+		"a beta template":                                         func(s *stagedWorld) { s.template.Labels[shared.LabelBeta] = "true" },
+		"a template without a version": func(s *stagedWorld) {
+			template := desiredtest.Template("keda", "1.0.0")
+			template.Name, template.UID, template.Spec.Version = "keda-1.1.0", "another", ""
+			s.newer = template
+		},
+		"a beta module":            func(s *stagedWorld) { s.meta.Spec.Beta = true },
+		"another selection":        func(s *stagedWorld) { s.meta.Spec.KymaSelector = &metav1.LabelSelector{} },
+		"a release meta made anew": func(s *stagedWorld) { s.meta.UID = "new" },
+		"the removal of the channel": func(s *stagedWorld) {
+			s.meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "fast", Version: "1.1.0"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStagedWorld()
+			change(s)
+			require.NotEqual(t, newStagedWorld().digest(t), s.digest(t))
+		})
+	}
+}
+
+func TestARolloutIsNoInputOfWhatIsPinned(t *testing.T) {
+	pinned := func(change func(*stagedWorld)) *stagedWorld {
+		s := newStagedWorld()
+		s.kyma.Status.Remote.Modules[0].Version = "1.0.0"
+		change(s)
+		return s
+	}
+	before := pinned(func(*stagedWorld) {}).digest(t)
+	require.Equal(t, before, pinned(func(s *stagedWorld) { upTo(2, 0)(s.newest) }).digest(t))
+	require.Equal(t, before, pinned(func(s *stagedWorld) { s.newest, s.rollouts = nil, nil }).digest(t))
+}
+
+func ofChannel(channel string) func(*v1beta2.ModuleRollout) {
+	return func(r *v1beta2.ModuleRollout) { r.Spec.Channel = channel }
+}
+
+func ofAnother(r *v1beta2.ModuleRollout) {
+	r.Labels = map[string]string{shared.LabelManagedBy: "another"}
+}
+
+func synced(r *v1beta2.ModuleRollout) {
+	r.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+}
+
+func withoutPolicy(r *v1beta2.ModuleRollout) { r.Spec.Policy = "" }
+
+// gathered is what answers for keda.
+func gathered(t *testing.T, kyma *v1beta2.Kyma, meta *v1beta2.ModuleReleaseMeta, entry string, rollouts ...*v1beta2.ModuleRollout) desired.Candidates {
+	t.Helper()
+	cluster := desiredtest.NewCluster("cp", meta)
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "9.0.0"} {
+		require.NoError(t, cluster.Create(t.Context(), desiredtest.Template("keda", version)))
+	}
+	for _, r := range rollouts {
+		status := r.Status
+		require.NoError(t, cluster.Create(t.Context(), r))
+		require.NoError(t, cluster.Status().Update(t.Context(), withStatus(r, status)))
+	}
+	settings := desired.Settings{Mode: desired.ModeSingleCluster}
+	wanted := desired.WantedBy(kyma, desired.SyncOf(kyma, settings))
+	fromCache, err := desired.Gather(t.Context(), desired.NewCached(cluster), settings, wanted)
+	require.NoError(t, err)
+	return fromCache[entry]
+}
+
+func withStatus(r *v1beta2.ModuleRollout, status v1beta2.ModuleRolloutStatus) *v1beta2.ModuleRollout {
+	r.Status = status
+	return r
+}
+
+func versionsOf(c desired.Candidates) []string {
+	var versions []string
+	for _, template := range c.Templates {
+		versions = append(versions, template.Spec.Version)
+	}
+	return versions
+}
+
+func legsOf(c desired.Candidates) []string {
+	var legs []string
+	for _, r := range c.Rollouts {
+		legs = append(legs, r.Spec.From+" to "+r.Spec.To)
+	}
+	return legs
+}
+
+func TestTheCandidatesOfAnEntryAreThoseOfAllVersionsThatItMayHave(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.2.0", "fast=9.0.0")
+	next := func(stages int32) *v1beta2.ModuleRollout { return leg(2, "1.0.0", "1.1.0", upTo(stages, 0)) }
+
+	none := gathered(t, desiredtest.Kyma("keda"), meta, "keda")
+	require.Empty(t, none.Rollouts)
+	require.Empty(t, none.Decided, "the release meta alone decides")
+	require.Equal(t, []string{"1.2.0"}, versionsOf(none))
+
+	waiting := gathered(t, desiredtest.Kyma("keda"), meta, "keda", first(), next(1))
+	require.Equal(t, []string{"1.0.0 to 1.1.0", "1.0.0 to 1.0.0"}, legsOf(waiting), "the newest first")
+	require.Equal(t, "1.0.0", waiting.Decided)
+	require.Equal(t, []string{"1.0.0", "1.1.0", "1.2.0"}, versionsOf(waiting), "what is wished is among them too")
+
+	got := gathered(t, desiredtest.Kyma("keda"), meta, "keda", first(), next(2))
+	require.Equal(t, "1.1.0", got.Decided)
+
+	inCanary := desiredtest.Kyma("keda")
+	inCanary.Labels["stage"] = "canary"
+	require.Equal(t, "1.1.0", gathered(t, inCanary, meta, "keda", first(), next(1)).Decided)
+
+	fast := desiredtest.Kyma("keda")
+	fast.Spec.Modules[0].Channel = "fast"
+	require.Empty(t, gathered(t, fast, meta, "keda", first(), next(1)).Rollouts)
+
+	pinned := desiredtest.Kyma("keda")
+	pinned.Spec.Modules[0].Version = "1.0.0"
+	free := gathered(t, pinned, meta, "keda", first(), next(2))
+	require.Empty(t, free.Rollouts)
+	require.Equal(t, []string{"1.0.0"}, versionsOf(free))
+	require.Empty(t, gathered(t, pinned, meta, "keda", leg(2, "1.0.0", "1.1.0", ofChannel(""))).Rollouts, "nor one of the time when all had it")
+
+	gone := gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "fast=9.0.0"), "keda", first(), next(2))
+	require.Empty(t, gone.Rollouts, "there is no version to wish for")
+	require.Empty(t, gone.Templates)
+}
+
+func TestARolloutWithoutAPolicyDecidesWhileItsVersionIsWished(t *testing.T) {
+	r := func() *v1beta2.ModuleRollout { return leg(0, "1.0.0", "1.1.0", withoutPolicy) }
+	require.Empty(t, gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"), "keda", r()).Rollouts)
+	during := gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"), "keda", r())
+	require.Equal(t, "1.0.0", during.Decided)
+	require.Equal(t, []string{"1.0.0", "1.1.0"}, versionsOf(during))
+	require.Empty(t, gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.2.0"), "keda", r()).Rollouts)
+}
+
+func TestAMandatoryModuleFollowsTheRolloutsThatAreOfNoChannel(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda")
+	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0+build.7"}
+	r := leg(2, "1.0.0", "1.1.0", ofChannel(""))
+	ofRegular := leg(7, "1.0.0", "9.0.0", upTo(2, 0))
+	got := gathered(t, desiredtest.Kyma(), meta, desired.MandatoryEntry("keda"), r, ofRegular)
+	require.Equal(t, []string{"1.0.0 to 1.1.0"}, legsOf(got))
+	require.Equal(t, "1.0.0", got.Decided)
+	require.Equal(t, []string{"1.0.0", "1.1.0"}, versionsOf(got))
+}
+
+func TestAModuleUnderRemovalIsUpgradedByTheRolloutsToo(t *testing.T) {
+	m := v1beta2.Manifest{}
+	m.Name, m.DeletionTimestamp = "kyma-keda", new(metav1.Now())
+	m.Labels = map[string]string{shared.LabelModuleName: "keda", shared.LabelChannel: "regular"}
+	m.Status.DefaultCR = &v1beta2.DefaultCRRecord{UID: "cr"}
+	digest := func(r *v1beta2.ModuleRollout) string {
+		cluster := desiredtest.NewCluster("cp", desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
+			desiredtest.Template("keda", "1.0.0"), desiredtest.Template("keda", "1.1.0"), first(), r)
+		inputs := desired.Inputs{Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(cluster)}
+		found, err := inputs.Delisted(t.Context(), desiredtest.Kyma(), []v1beta2.Manifest{m})
+		require.NoError(t, err)
+		return found
+	}
+	before := digest(leg(2, "1.0.0", "1.1.0"))
+	require.NotEmpty(t, before)
+	require.Equal(t, before, digest(leg(2, "1.0.0", "1.1.0", upTo(1, 0))))
+	require.NotEqual(t, before, digest(leg(2, "1.0.0", "1.1.0", upTo(2, 0))), "it may get the newer version now")
+}
+
+func TestAStaleCacheOfARolloutIsBypassed(t *testing.T) {
+	ctx := context.Background()
+	cached, live := leg(2, "1.0.0", "1.1.0"), leg(2, "1.0.0", "1.1.0", upTo(1, 0))
+	cached.ResourceVersion, live.ResourceVersion = "99", "100"
+	cache, server := desiredtest.NewCluster("cp", cached), desiredtest.NewCluster("cp", live)
+	shown := func(seen string) []*v1beta2.ModuleRollout {
+		index, err := desired.Fresh(ctx, desired.NewCached(cache), cache, server, []desired.Seen{
+			{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "keda-regular-1.1.0", ResourceVersion: seen},
+		})
+		require.NoError(t, err)
+		found, err := index.Rollouts(ctx, "keda")
+		require.NoError(t, err)
+		others, err := index.Rollouts(ctx, "btp")
+		require.NoError(t, err)
+		require.Empty(t, others)
+		return found
+	}
+	require.Len(t, shown("99"), 1)
+	require.Empty(t, server.Reads(), "the cache is as new as what was seen")
+	require.Zero(t, shown("99")[0].Status.Stage)
+
+	require.Len(t, shown("100"), 1)
+	require.EqualValues(t, 1, shown("100")[0].Status.Stage, "the cache has not heard of the release")
+
+	require.NoError(t, server.Delete(ctx, live))
+	require.Empty(t, shown("101"), "nor that it was deleted")
+
+	cache, server = desiredtest.NewCluster("cp"), desiredtest.NewCluster("cp", leg(2, "1.0.0", "1.1.0"))
+	require.Len(t, shown("50"), 1, "nor that it was made")
+}

@@ -1,0 +1,69 @@
+package installations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+)
+
+// isFormer tells whether a Manifest is what a build before RemoteAgents made for an agent. No module's has such a name, but
+// where a long name of the Kyma was cut: there the annotation tells them apart. The annotation alone does not count, or
+// whoever may annotate a module's Manifest could have its inventory forgotten.
+func isFormer(m *v1beta2.Manifest) bool {
+	if shared.IsRemoteAgentName(m.Name) {
+		return true
+	}
+	_, annotated := m.Annotations[desired.AnnotationAgent]
+	return annotated && m.Name == shared.ManifestName(m.KymaName(), shared.AgentComponent, shared.AgentName)
+}
+
+// ReleaseFormers deletes the Manifests that builds before RemoteAgents made for agents, of those that are known and chosen.
+// Nothing is removed from remote clusters: a RemoteAgent has the agent from then on, whose objects carry the same mark. It may
+// be repeated, and does what it can before it returns an error.
+func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, chosen func(*v1beta2.Manifest) bool) error {
+	switch wrapped := known.(type) {
+	case reader:
+		known = wrapped.Reader
+	case *writer:
+		known = wrapped.Client
+	}
+	if wrapped, is := c.(*writer); is {
+		c = wrapped.Client
+	}
+	var all v1beta2.ManifestList
+	if err := known.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Manifests: %w", err)
+	}
+	var failed []error
+	for i := range all.Items {
+		if m := &all.Items[i]; isFormer(m) && chosen(m) {
+			failed = append(failed, releaseFormer(ctx, c, m.DeepCopy()))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func releaseFormer(ctx context.Context, c client.Client, m *v1beta2.Manifest) error {
+	// Without its finalizers it is gone at once, so that no workflow ever sees that it is being deleted.
+	off, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": nil,
+	}})
+	if err == nil {
+		err = c.Patch(ctx, m, client.RawPatch(types.MergePatchType, off), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	}
+	if err == nil {
+		err = c.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Manifest %s/%s of an agent: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}

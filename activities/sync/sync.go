@@ -7,14 +7,14 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/kymas"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/imports"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/catalog"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/definitions"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/imports"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/kymas"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/remote"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
-	"github.com/kyma-project/lifecycle-manager/activities/analysis"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/analysis"
 )
 
 // Flags say which Prometheus rollouts ask.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
 // Temporal is what a start asks of Temporal; a Temporal client is one.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
 // A kube-apiserver that has just started answers requests before its discovery has all definitions: their groups are

@@ -62,7 +62,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' \
 	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u)
 
 # Packages that encrypt, sign or verify. (In watchers/listener/credentials, Go's FIPS module panics within testing/synctest.)
-CRYPTOGRAPHIC := ./activities/agents ./activities/certificates/... ./internal/registry/signature ./cmd/agent/... ./cmd/internal/certificates \
+CRYPTOGRAPHIC := ./internal/events/agents ./internal/events/certificates/... ./internal/registry/signature ./cmd/agent/... ./cmd/internal/certificates \
 	./watchers/listener ./watchers/listener/xfcc
 
 # What `make image` builds, and for which platforms.

@@ -7,9 +7,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/catalog"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/kymas"

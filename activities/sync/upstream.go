@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"

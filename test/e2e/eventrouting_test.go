@@ -25,10 +25,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/test/harness"

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 )
 
 func agentSecret(kyma string, renewal time.Time, managedBy string) *corev1.Secret {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/event"

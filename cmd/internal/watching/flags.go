@@ -10,11 +10,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 

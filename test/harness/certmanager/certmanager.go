@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 )
 
 // CertManager and Gardener are the kinds of Certificates.

@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
 )

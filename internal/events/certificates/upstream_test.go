@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 )
 
 // upstreamAuthority is an authority as upstream has it: one certificate that signs those of agents, and that its gateway shows.

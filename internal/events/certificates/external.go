@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )

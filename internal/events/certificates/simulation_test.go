@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
-	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
 )

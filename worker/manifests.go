@@ -1,13 +1,13 @@
 package worker
 
 import (
-	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
-	"github.com/kyma-project/lifecycle-manager/activities/removal"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/drift"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/removal"
 )
 
 // ManifestOptions configure what works on Manifests.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
-	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
 // startsWithin is when workloads that were just applied are read first: none is available at once.

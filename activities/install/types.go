@@ -3,8 +3,8 @@ package install
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 

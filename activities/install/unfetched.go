@@ -3,12 +3,12 @@ package install
 import (
 	"context"
 
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
-	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/drift"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )

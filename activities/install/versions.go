@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/bundle"
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 

@@ -3,11 +3,11 @@ package install
 import (
 	"context"
 
-	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 

@@ -4,10 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/installations"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 

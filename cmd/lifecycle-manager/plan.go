@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 	"github.com/kyma-project/lifecycle-manager/worker"

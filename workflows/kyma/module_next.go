@@ -3,9 +3,9 @@ package kyma
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
+	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
+)
+
+// Previewer renders Manifests without a cluster.
+type Previewer struct {
+	Artifacts *artifacts.Store
+	// RemoteNamespace is the namespace of objects that name none, where a Manifest does not say another.
+	RemoteNamespace string
+}
+
+// Preview returns the objects that a Manifest would bring to a cluster that is not asked: one with the version and the APIs
+// that Helm assumes. Objects that name no namespace are in that for Kyma, as far as their kind is one of Kubernetes itself.
+func (p Previewer) Preview(ctx context.Context, m *v1beta2.Manifest) ([]*unstructured.Unstructured, error) {
+	remoteNamespace := cmp.Or(m.Annotations[desired.AnnotationRemoteNamespace], p.RemoteNamespace)
+	request, err := p.Artifacts.Prepare(ctx, sourceOf(m, remoteNamespace), assumedCluster{})
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := request.Render(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := bundle.Adapted(rendered, adaptationOf(m, remoteNamespace))
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range objects {
+		kind, known := clusters.BuiltIn(u.GroupVersionKind().GroupKind())
+		switch {
+		case known && !kind.Namespaced:
+			u.SetNamespace("")
+		case known && u.GetNamespace() == "":
+			u.SetNamespace(remoteNamespace)
+		}
+	}
+	return objects, nil
+}
+
+// assumedCluster answers charts as Helm does that has no cluster.
+type assumedCluster struct{}
+
+var _ artifacts.Cluster = assumedCluster{}
+
+// Version implements artifacts.Cluster.
+func (assumedCluster) Version(context.Context) (*version.Info, error) {
+	return &version.Info{GitVersion: chartutil.DefaultCapabilities.KubeVersion.Version}, nil
+}
+
+// Serves implements artifacts.Cluster.
+func (assumedCluster) Serves(_ context.Context, api string) (bool, error) {
+	return chartutil.DefaultCapabilities.APIVersions.Has(api), nil
+}
+
+// APIVersions implements artifacts.Cluster.
+func (assumedCluster) APIVersions(context.Context) (served, silent []string, err error) {
+	return slices.Clone(chartutil.DefaultCapabilities.APIVersions), nil, nil
+}

@@ -1,0 +1,19 @@
+package bundle
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
+)
+
+// DefaultCRLabels are the labels of a default custom resource that we create.
+func DefaultCRLabels() map[string]string {
+	return map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma, shared.LabelManagedBy: shared.ManagedByKyma}
+}
+
+// Place gives the object the namespace that its kind needs.
+func Place(cr *unstructured.Unstructured, resource clusters.Resource, remoteNamespace string) {
+	cr.SetNamespace(objects.NamespaceOf(resource, cr.GetNamespace(), remoteNamespace))
+}

@@ -1,0 +1,147 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/planned"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+)
+
+const (
+	// decisionPatience is how long a reconcile waits until record and Manifest agree: a plan writes one after the other.
+	decisionPatience = 3 * time.Second
+	// decisionPause is the pause between two reads of them.
+	decisionPause = 200 * time.Millisecond
+)
+
+// IsPlanned reports whether a Manifest may be installed as it is. The Kyma's record is read from the cache first, and live
+// if the cache does not have this Manifest as it is.
+func (a *Steps) IsPlanned(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
+	ownership, err := a.CheckOwnership(ctx, m)
+	if err != nil || ownership.Kyma == nil || ownership.Refusal != nil {
+		return false, err
+	}
+	kyma, err := a.recorded(ctx, m, ownership.Kyma)
+	return err == nil && kyma != nil && a.mayInstall(kyma, m), err
+}
+
+// mayInstall reports whether plan, target and signature of a Manifest permit what it asks for.
+func (a *Steps) mayInstall(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
+	return planned.Allows(kyma, m) && desired.IsDecided(m) && a.isSigned(kyma, m)
+}
+
+// isSigned reports whether the plan accepted the module as signed, if this instance requires signatures.
+func (a *Steps) isSigned(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
+	entry := planned.Of(kyma, m.Name)
+	return !a.Options.SignaturesRequired || entry != nil && entry.Signed
+}
+
+// recorded returns the Kyma with its record of plans as it is now, unless the given one allows the Manifest already; nil if
+// the Kyma is gone.
+func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma) (*v1beta2.Kyma, error) {
+	if a.mayInstall(kyma, m) {
+		return kyma, nil
+	}
+	owner := KymaRefOf(m)
+	now := &v1beta2.Kyma{}
+	err := a.Options.ControlPlane.Get(ctx, owner.Key(), now)
+	if apierrors.IsNotFound(err) || err == nil && now.UID != owner.UID {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of Kyma %s: %w", owner, err)
+	}
+	return now, nil
+}
+
+// Undecided says why a Manifest may not be installed as it is; nil if it may. The news of the activity then ask the Kyma's
+// workflow, which decides, for a reconcile. Undecided returns the Manifest, which may be read again.
+func (a *Steps) Undecided(
+	ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma,
+) (*v1beta2.Manifest, *readiness.Observed, error) {
+	for waited := time.Duration(0); ; waited += decisionPause {
+		now, err := a.recorded(ctx, m, kyma)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case now == nil:
+			return nil, nil, ErrChanged
+		case a.mayInstall(now, m):
+			return m, nil, nil
+		}
+		kyma = now
+		if planned.IsUnknown(kyma, m) || desired.IsEdited(m) || waited >= decisionPatience {
+			break
+		}
+		if err := objects.Sleep(ctx, decisionPause); err != nil {
+			return nil, nil, err
+		}
+		read, err := a.Read(ctx, kick.RefOf(m))
+		if err != nil {
+			return nil, nil, err
+		}
+		if read == nil || read.Generation != m.Generation || !read.DeletionTimestamp.IsZero() {
+			return nil, nil, ErrChanged
+		}
+		m = read
+	}
+	notPlanned(ctx, m)
+	return m, a.refusal(m, kyma), nil
+}
+
+// refusal says why a Manifest is not installed although its Kyma is ours. Of one that nobody planned, the Kyma gets an Event:
+// nothing else of it shows that somebody tried.
+func (a *Steps) refusal(m *v1beta2.Manifest, kyma *v1beta2.Kyma) *readiness.Observed {
+	o := &readiness.Observed{State: m.Status.State, Reason: ReasonNotPlanned}
+	if o.State == shared.StateUnknown {
+		o.State = shared.StateProcessing
+	}
+	switch {
+	case planned.IsUnknown(kyma, m):
+		o.State = shared.StateError
+		o.Message = "no plan of Kyma " + kyma.Name + " has this Manifest: nothing is fetched, installed or changed"
+		a.Recorder.Unplanned(m)
+	case IsUpstreams(m), !m.Spec.Remote && !desired.InControlPlane(m) && inventory.NeverApplied(m.Status.Inventory):
+		o.Reason, o.Message = ReasonAwaitsPlan, "upstream installed the module: it is taken over with the next plan of Kyma "+kyma.Name
+	case desired.IsEdited(m):
+		o.Reason, o.Message = ReasonEdited, "the Manifest's spec was edited by hand: that is not installed, but put back"
+	case !planned.Allows(kyma, m):
+		o.Message = "the Manifest is not as the plan of Kyma " + kyma.Name + " decided it: nothing is installed or changed"
+	case !a.isSigned(kyma, m):
+		o.Reason, o.State = ReasonNotSigned, shared.StateError
+		o.Message = "signatures are required now, and the component descriptor of the module was accepted without one: nothing is installed or changed"
+	default:
+		o.Reason, o.Message = ReasonNotDecided, "nothing is installed or changed: by the plan of Kyma "+kyma.Name+" this is not for the control plane"
+	}
+	return o
+}
+
+// EventNotPlanned: somebody made a Manifest for the Kyma that no plan has.
+const EventNotPlanned = "ManifestNotPlanned"
+
+// UnplannedMessage says that a Manifest was made by somebody else.
+func UnplannedMessage(m *v1beta2.Manifest) string {
+	return fmt.Sprintf("Manifest %s was not made by a plan of this Kyma: nothing of it is installed, and it is removed", m.Name)
+}
+
+// Unplanned records that a Manifest was refused that somebody else made.
+func (r *Recorder) Unplanned(m *v1beta2.Manifest) {
+	if r.RecordedLately(string(m.UID) + EventNotPlanned) {
+		return
+	}
+	if r.refused != nil {
+		r.refused.ManifestRefused()
+	}
+	r.Record(KymaOf(m), corev1.EventTypeWarning, EventNotPlanned, UnplannedMessage(m))
+}

@@ -1,0 +1,22 @@
+package removal
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
+)
+
+// recordDataBlocks records which custom resources of users block the removal of a module, and what to do about it.
+func recordDataBlocks(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
+	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.Waiting().Hint)
+	recorder.RecordOnce(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message, m, manifests.KymaOf(m))
+}
+
+// recordDataDeleted records which custom resources of users are deleted with a module.
+func recordDataDeleted(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
+	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.Waiting().Hint)
+	recorder.RecordOnce(m, corev1.EventTypeNormal, manifests.EventUserDataDeleted, message, manifests.KymaOf(m))
+}

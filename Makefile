@@ -59,10 +59,10 @@ FUZZED := ./internal/registry/descriptor ./internal/model/windows ./watchers/lis
 
 # Packages whose goroutines share memory.
 RACED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' \
-	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u)
+	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal internal watchers worker | xargs -n 1 dirname | sort -u)
 
 # Packages that encrypt, sign or verify. (In watchers/listener/credentials, Go's FIPS module panics within testing/synctest.)
-CRYPTOGRAPHIC := ./internal/events/agents ./internal/events/certificates/... ./internal/registry/signature ./cmd/agent/... ./cmd/internal/certificates \
+CRYPTOGRAPHIC := ./internal/events/agents ./internal/model/agent ./internal/events/certificates/... ./internal/registry/signature ./cmd/agent/... ./cmd/internal/certificates \
 	./watchers/listener ./watchers/listener/xfcc
 
 # What `make image` builds, and for which platforms.
@@ -141,7 +141,7 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 	go -C api/schematest test ./...
 
 .PHONY: bench
-bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve/... for some of them, without one
+bench: ## Run the benchmarks, on a local fleet; PACKAGES=./internal/model/planning for some of them, without one
 	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 180m $(PACKAGES)
 
 .PHONY: scale

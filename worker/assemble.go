@@ -208,7 +208,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
 	}
-	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve, a.Activities.Manifests.Install, a.Activities.Status, a.Activities.Manifests.Steps)
+	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve, a.Activities.Manifests.Install, a.Activities.Status)
 	a.Activities.Advance, err = advance.New(advance.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache,
 		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Prometheus: p.Config.Prometheus, Events: p.Events,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/rotate"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -38,9 +39,11 @@ func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	if a.watching.issuer, err = certificates.NewIssuer(options); err != nil {
 		return err
 	}
-	if a.Activities.Certificates, err = certificates.New(options); err != nil {
+	rotation, err := certificates.New(options)
+	if err != nil {
 		return err
 	}
+	a.Activities.Certificates = rotate.New(rotation)
 	routes := routing.Options{Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache}
 	if p.Events != nil {
 		routes.Events = p.Events

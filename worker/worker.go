@@ -15,11 +15,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/rotate"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
-	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
@@ -40,7 +40,7 @@ type Activities struct {
 	Sweep     *sweep.Activities
 	// Routing and Certificates are nil where remote clusters send no events.
 	Routing      *routing.Activities
-	Certificates *certificates.Activities
+	Certificates *rotate.Activities
 	// Advance are those of rollouts.
 	Advance *advance.Activities
 }
@@ -113,7 +113,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	// The workflows' worker also has what workflows attempt as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, 0), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Install.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
 		a.Manifests.Install.InstallModules, a.Background.ReportModules,
 	}}
 	if a.Advance != nil {

@@ -17,6 +17,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
@@ -33,9 +34,10 @@ type Resolver interface {
 	ResolveKyma(ctx context.Context, in resolve.Input) (resolve.Result, error)
 }
 
-// Installer is the step that installs modules; *install.Activities is one.
+// Installer installs modules and writes the status of their Manifests; *install.Activities implements it.
 type Installer interface {
 	InstallModules(ctx context.Context, in install.ModulesInput) ([]install.Installed, error)
+	ReportManifest(ctx context.Context, in manifests.ReportInput) (manifests.ReportResult, error)
 }
 
 // StatusSteps are the steps that write the status of a Kyma; *status.Activities has them.
@@ -51,12 +53,11 @@ type Activities struct {
 	resolver  Resolver
 	installer Installer
 	statuses  StatusSteps
-	manifests ManifestReporter
 }
 
 // New joins the steps.
-func New(remote RemoteSteps, resolver Resolver, installer Installer, statuses StatusSteps, reporter ManifestReporter) *Activities {
-	return &Activities{remote: remote, resolver: resolver, installer: installer, statuses: statuses, manifests: reporter}
+func New(remote RemoteSteps, resolver Resolver, installer Installer, statuses StatusSteps) *Activities {
+	return &Activities{remote: remote, resolver: resolver, installer: installer, statuses: statuses}
 }
 
 // Input names the Kyma to reconcile.

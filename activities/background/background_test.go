@@ -86,7 +86,7 @@ func (s *steps) ReportKyma(_ context.Context, in status.ReportInput) (status.Rep
 func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	joined := New(s, s, s, s, s)
+	joined := New(s, s, s, s)
 	env.RegisterActivity(joined.ReconcileInBackground)
 	value, err := env.ExecuteActivity(joined.ReconcileInBackground, in)
 	var result Result
@@ -188,7 +188,7 @@ func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
 	for _, name := range []string{"first", "conflict", "second"} {
 		in.Modules = append(in.Modules, manifests.ReportInput{Ref: kick.Ref{Name: name}})
 	}
-	result, err := New(s, s, s, s, s).ReportModules(context.Background(), in)
+	result, err := New(s, s, s, s).ReportModules(context.Background(), in)
 	require.NoError(t, err)
 	require.Equal(t, status.OutcomeReported, result.Kyma.Outcome)
 	require.Len(t, result.Modules, 3)
@@ -201,7 +201,7 @@ func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
 	}, s.reported[0].Seen, "the cache must have what was just written")
 	require.False(t, s.reported[0].ManifestGone)
 
-	_, err = New(s, s, s, s, s).ReportModules(context.Background(), ReportModulesInput{Modules: []manifests.ReportInput{{Ref: kick.Ref{Name: "gone"}}}})
+	_, err = New(s, s, s, s).ReportModules(context.Background(), ReportModulesInput{Modules: []manifests.ReportInput{{Ref: kick.Ref{Name: "gone"}}}})
 	require.NoError(t, err)
 	require.True(t, s.reported[1].ManifestGone)
 }
@@ -211,7 +211,7 @@ func TestAKymaIsReleasedOnceItsClusterIsClean(t *testing.T) {
 	seen := []desired.Seen{{Kind: "Manifest", ResourceVersion: "9"}}
 	cleanUp := func(s *steps) (CleanUpResult, error) {
 		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-		joined := New(s, s, s, s, s)
+		joined := New(s, s, s, s)
 		env.RegisterActivity(joined.CleanUpAndRelease)
 		value, err := env.ExecuteActivity(joined.CleanUpAndRelease, syncing.CleanupInput{Ref: ref, Seen: seen})
 		var result CleanUpResult

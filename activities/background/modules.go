@@ -10,11 +10,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// ManifestReporter is the step that writes the status of one Manifest; *manifests.Steps is one.
-type ManifestReporter interface {
-	ReportManifest(ctx context.Context, in manifests.ReportInput) (manifests.ReportResult, error)
-}
-
 // ReportModulesInput says what was observed of modules, and what is to be written into the status of their Kyma.
 type ReportModulesInput struct {
 	Modules []manifests.ReportInput `json:"modules"`
@@ -39,7 +34,7 @@ type ModuleReported struct {
 func (a *Activities) ReportModules(ctx context.Context, in ReportModulesInput) (ReportModulesResult, error) {
 	var result ReportModulesResult
 	for _, module := range in.Modules {
-		wrote, err := a.manifests.ReportManifest(ctx, module)
+		wrote, err := a.installer.ReportManifest(ctx, module)
 		result.Modules = append(result.Modules, ModuleReported{ReportResult: wrote, Fault: fault.Of(err)})
 		if k := wrote.Kick; k != nil {
 			in.Kyma.Seen = append(in.Kyma.Seen, seen(*k))

@@ -1,5 +1,6 @@
-// Package install installs and upgrades the module of a Manifest, and waits until it is ready: ApplyManifest, InstallModules,
-// EnsureDefaultCR and WaitManifest are its activities. Each of them can be run again at any point.
+// Package install installs and upgrades the module of a Manifest, follows it until it is ready, and records its state:
+// ApplyManifest, InstallModules, EnsureDefaultCR, FollowModules and ReportManifest are its activities. Each of them can run
+// again at any point.
 package install
 
 import (

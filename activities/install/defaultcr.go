@@ -111,7 +111,7 @@ func pendingCR(observed readiness.Observed, recorded *v1beta2.DefaultCRRecord) r
 // createOrAdopt creates the object, unless there is one of this name: that one stays unchanged, and is only labelled,
 // so that the agent in the cluster watches it. The object belongs to the user from now on, which is why it is created
 // and not applied.
-func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource kinds.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	described := objects.Describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())
 	live, err := objects.Create(ctx, client, wanted, shared.FieldManagerLifecycleManager)

@@ -180,7 +180,7 @@ func (p *purger) withoutConversion(ctx context.Context, r *removal.Remover, entr
 	if err != nil {
 		return fmt.Errorf("encode a conversion: %w", err)
 	}
-	return r.EachOwnDefinition(ctx, entries, func(name string, resource clusters.Resource) error {
+	return r.EachOwnDefinition(ctx, entries, func(name string, resource kinds.Resource) error {
 		_, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).
 			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 		if err != nil && !apierrors.IsNotFound(err) {

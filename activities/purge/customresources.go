@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
@@ -25,7 +24,7 @@ func (p *purger) customResources(ctx context.Context, r *removal.Remover, entrie
 		return err
 	}
 	done := map[schema.GroupKind]bool{}
-	if err := r.EachOwnDefinition(ctx, entries, func(name string, _ clusters.Resource) error {
+	if err := r.EachOwnDefinition(ctx, entries, func(name string, _ kinds.Resource) error {
 		kind, err := r.DefinedKind(ctx, name)
 		if err != nil || kind.Kind == "" {
 			return err
@@ -97,7 +96,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 }
 
 // deleteCR deletes a custom resource. The deletion of a user's one is forced, and so it is recorded.
-func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource, cr *metav1.PartialObjectMetadata) error {
+func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource kinds.Resource, cr *metav1.PartialObjectMetadata) error {
 	if !cr.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -125,7 +124,7 @@ func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.G
 }
 
 // each calls do for the selected custom resources of a kind, several at once.
-func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource,
+func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource kinds.Resource,
 	selected func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
 ) error {
 	group, inner := errgroup.WithContext(ctx)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/removal"
@@ -239,7 +239,7 @@ func (p *purger) releaseOnce(ctx context.Context) error {
 }
 
 // forceObject removes the finalizers that hold an object under deletion.
-func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *metav1.PartialObjectMetadata, kind string, resource clusters.Resource) error {
+func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *metav1.PartialObjectMetadata, kind string, resource kinds.Resource) error {
 	api := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(live.Namespace)
 	described := objects.Describe(kind, types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
 	stale := false

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
@@ -57,8 +57,8 @@ type Clusters interface {
 
 // Agents says what agents in remote clusters are to be; *agents.Source does.
 type Agents interface {
-	// Wish is what each agent is to be; an error that is a fault says why that is not known.
-	Wish(ctx context.Context) (agents.Wish, error)
+	// Spec returns the desired agent. A fault says why it is not known.
+	Spec(ctx context.Context) (agent.Spec, error)
 	// Certificate is the version of the certificate of a Kyma's agent, without its content.
 	Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
 }

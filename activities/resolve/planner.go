@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
@@ -226,9 +226,9 @@ func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, in desired.Sync
 		return planning.Agent{}, "", nil, err
 	}
 	secrets := []desired.SecretVersion{certificate}
-	wish, err := p.Agents.Wish(ctx)
+	spec, err := p.Agents.Spec(ctx)
 	if err == nil {
-		return planning.Agent{Wish: &wish}, wish.Version(), secrets, nil
+		return planning.Agent{Spec: &spec}, spec.Version(), secrets, nil
 	}
 	f := fault.Of(err)
 	if f.Kind != fault.Rejected && f.Kind != fault.Pending {
@@ -236,5 +236,5 @@ func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, in desired.Sync
 	}
 	refusal := versions.Refuse(f.Reason, "%s", f.Message)
 	refusal.Hint = f.Hint
-	return planning.Agent{Refusal: refusal}, agents.Unknown(f.Reason), secrets, nil
+	return planning.Agent{Refusal: refusal}, agent.Unknown(f.Reason), secrets, nil
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
@@ -37,7 +37,7 @@ func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if err != nil {
 		return err
 	}
-	wrote, err := agent.EnsureCertificate(ctx, r, agent.Secret{
+	wrote, err := agents.EnsureCertificate(ctx, r, agents.Secret{
 		Namespace: s.Namespace, Annotations: remoteMarks(kyma),
 		Certificate: issued.Certificate, PrivateKey: issued.PrivateKey, Authorities: issued.Authorities, Version: issued.Version,
 		Restart: a.Settings.Watching.RestartOnRenewal,
@@ -57,11 +57,11 @@ func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desir
 	if err != nil || issued.UID == "" {
 		return false, err
 	}
-	found, err := agent.Metadata(ctx, r, s.Namespace)
+	found, err := agents.Metadata(ctx, r, s.Namespace)
 	if err != nil {
 		return false, err
 	}
-	if !agent.IsLost(found, remoteMarks(kyma)) {
+	if !agents.IsLost(found, remoteMarks(kyma)) {
 		a.undone.reset(kyma, AgentDiffers)
 		return false, nil
 	}
@@ -85,6 +85,6 @@ func (a *Activities) certificateOf(kyma *v1beta2.Kyma, s desired.Sync) (certific
 	}
 	return certificates.Request{
 		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id, Revoked: kyma.Annotations[shared.AnnotationRevokedCertificates],
-		DNSNames: agents.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.Settings.Watching.DNSNames),
+		DNSNames: agent.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.Settings.Watching.DNSNames),
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/catalog"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/kymas"
@@ -35,7 +35,7 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 	case kymas.Deleting:
 	}
 	s, placed := desired.SyncOf(kyma, a.Settings), desired.Placed(kyma)
-	if !placed && (!agent.IsLeft(kyma) || !s.Enabled) {
+	if !placed && (!agents.IsLeft(kyma) || !s.Enabled) {
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
@@ -26,18 +26,18 @@ const EventCertificateLeft = "UpstreamCertificateLeft"
 // removeAgent removes the agent, upstream's or ours, where it was set up for a Kyma. That this release may not delete its certificate
 // in the control plane keeps nothing else from being done: somebody is told of it.
 func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
-	if !agent.IsLeft(kyma) {
+	if !agents.IsLeft(kyma) {
 		return nil
 	}
 	if !r.Own {
-		deleted, err := agent.RemoveRemote(ctx, r, s.Namespace)
+		deleted, err := agents.RemoveRemote(ctx, r, s.Namespace)
 		r.Writes += deleted
 		if err != nil {
 			return err
 		}
 	}
 	namespace := cmp.Or(a.Settings.Watching.IstioNamespace, shared.NamespaceIstio)
-	err := agent.RemoveCertificate(ctx, a.ControlPlane, namespace, client.ObjectKeyFromObject(kyma))
+	err := agents.RemoveCertificate(ctx, a.ControlPlane, namespace, client.ObjectKeyFromObject(kyma))
 	if apierrors.IsForbidden(err) {
 		if a.Events != nil {
 			hint.Record(a.Events, kyma, corev1.EventTypeWarning, EventCertificateLeft,

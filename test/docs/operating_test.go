@@ -30,7 +30,7 @@ func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
 		explained[row[1]] = true
 	}
 	reasons := map[string]string{}
-	for _, folder := range []string{"activities", "watchers", "workflows", "worker"} {
+	for _, folder := range []string{"activities", "internal", "watchers", "workflows", "worker"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -46,7 +46,7 @@ func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
 	for reason, file := range reasons {
 		require.True(t, explained[reason], "docs/operating.md does not say what to do about the reason %s (%s)", reason, file)
 	}
-	source := code(t, "api", "activities", "watchers", "workflows", "worker")
+	source := code(t, "api", "activities", "internal", "watchers", "workflows", "worker")
 	for reason := range explained {
 		assert.True(t, strings.Contains(source, `"`+reason+`"`), "docs/operating.md explains the reason %s, which nothing gives", reason) //nolint:testifylint // Contains would print all the code
 	}

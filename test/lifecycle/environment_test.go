@@ -473,7 +473,7 @@ func (s *environment) follow(seen readiness.Observed) readiness.Observed {
 
 func (s *environment) report(observed readiness.Observed, settled bool) manifests.ReportResult {
 	s.Helper()
-	result, err := s.activities.Steps.ReportManifest(context.Background(), manifests.ReportInput{
+	result, err := s.activities.Install.ReportManifest(context.Background(), manifests.ReportInput{
 		Ref: kick.RefOf(s.manifest), Observed: observed, InputsDigest: manifests.InputsDigest(s.read()), Settled: settled,
 	})
 	require.NoError(s, err)

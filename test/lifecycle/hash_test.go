@@ -67,9 +67,9 @@ func (p *proof) object(content string) *unstructured.Unstructured {
 	return u
 }
 
-func (p *proof) resource(gvk schema.GroupVersionKind) clusters.Resource {
+func (p *proof) resource(gvk schema.GroupVersionKind) kinds.Resource {
 	p.Helper()
-	var resource clusters.Resource
+	var resource kinds.Resource
 	require.Eventually(p, func() bool {
 		var err error
 		resource, err = p.cluster.Mapper.Resource(context.Background(), gvk)

@@ -117,7 +117,7 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 			require.Equal(t, shared.StateError, result.Observed.State)
 			require.Contains(t, result.Observed.Message, test.says)
 
-			_, err = a.Steps.ReportManifest(context.Background(), manifests.ReportInput{
+			_, err = a.Install.ReportManifest(context.Background(), manifests.ReportInput{
 				Ref: kick.RefOf(m), Observed: result.Observed, InputsDigest: result.InputsDigest, Settled: true,
 			})
 			require.NoError(t, err)

@@ -99,7 +99,7 @@ func TestAllQueriesOfTheProductAreInOnePackage(t *testing.T) {
 	t.Parallel()
 	words := regexp.MustCompile(`ExecutionStatus|WorkflowType (=|IN)|WorkflowId (=|IN|STARTS_WITH)`)
 	var found []string
-	for _, folder := range []string{"activities", "cmd", "watchers", "worker", "workflows"} {
+	for _, folder := range []string{"activities", "cmd", "internal", "watchers", "worker", "workflows"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "visibility" {
 				return err

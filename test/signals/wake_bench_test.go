@@ -45,7 +45,7 @@ type sleeping struct {
 
 func (s *sleeping) activities() map[string]any {
 	all := quiet(newState())
-	all["SyncRemote"], all["ResolveKyma"], all["ReconcileInBackground"] = s.SyncRemote, s.ResolveKyma, background.New(s, s, nil, s, nil).ReconcileInBackground
+	all["SyncRemote"], all["ResolveKyma"], all["ReconcileInBackground"] = s.SyncRemote, s.ResolveKyma, background.New(s, s, nil, s).ReconcileInBackground
 	return all
 }
 

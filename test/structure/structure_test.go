@@ -33,9 +33,14 @@ const (
 	manyFiles = 15
 )
 
-// layers are the packages below activities that work on Manifests. Each imports only those before it.
-var layers = []string{
-	"kinds", "inventory", "objects", "bundle", "readiness", "manifests", "adoption", "drift", "apply", "removal", "install", "uninstall", "purge",
+// rooms are the folders below internal, from the bottom to the top. A package imports only its own room and those before it.
+var rooms = []string{"platform", "registry", "model", "fleet", "events", "modules"}
+
+// engine are the packages that work on one Manifest. Each imports only those before it.
+var engine = []string{
+	"internal/model/kinds", "internal/model/inventory", "internal/modules/objects", "internal/modules/bundle", "internal/modules/readiness",
+	"internal/modules/manifests", "internal/modules/adoption", "internal/modules/drift", "internal/modules/apply", "internal/modules/removal",
+	"activities/install", "activities/uninstall", "activities/purge",
 }
 
 // listed is what `go list` says of a package.
@@ -75,26 +80,56 @@ func packages(t *testing.T) (map[string]listed, map[string]string) {
 	return ours, exports
 }
 
-func TestThePackagesOnManifestsImportOneWay(t *testing.T) {
+// roomOf returns the room of a package below internal, and -1 for all others.
+func roomOf(path string) int {
+	below, ok := strings.CutPrefix(path, "internal/")
+	if !ok {
+		return -1
+	}
+	room, _, _ := strings.Cut(below, "/")
+	return slices.Index(rooms, room)
+}
+
+func TestRoomsImportOneWay(t *testing.T) {
 	all, _ := packages(t)
-	for number, layer := range layers {
-		p, there := all["activities/"+layer]
-		require.True(t, there, layer)
+	for path, p := range all {
+		if !strings.HasPrefix(path, "internal/") {
+			continue
+		}
+		number := roomOf(path)
+		require.GreaterOrEqual(t, number, 0, "%s is in none of the rooms %v", path, rooms)
 		for _, imported := range p.Imports {
-			below, is := strings.CutPrefix(imported, module+"activities/")
-			if !is {
+			of, ours := strings.CutPrefix(imported, module)
+			if !ours || strings.HasPrefix(of, "api/") {
 				continue
 			}
-			if other := slices.Index(layers, below); other >= 0 {
-				require.Less(t, other, number, "%s imports %s", layer, below)
-			}
-			top, _, _ := strings.Cut(below, "/")
-			require.NotContains(t, []string{"resolve", "sync", "status", "sweep", "background"}, top, layer)
+			other := roomOf(of)
+			require.True(t, other >= 0 && other <= number, "%s imports %s, which is above it", path, of)
 		}
 	}
-	for path, p := range all {
-		if path == "activities/sync" || strings.HasPrefix(path, "activities/sync/") {
-			require.NotContains(t, p.Imports, module+"activities/resolve", path)
+}
+
+func TestTheEngineImportsOneWay(t *testing.T) {
+	all, _ := packages(t)
+	for number, path := range engine {
+		require.Contains(t, all, path)
+		for _, imported := range all[path].Imports {
+			of, ours := strings.CutPrefix(imported, module)
+			if other := slices.Index(engine, of); ours && other >= 0 {
+				require.Less(t, other, number, "%s imports %s", path, of)
+			}
+			require.NotContains(t, []string{"activities/resolve", "activities/sync", "activities/status", "activities/sweep", "activities/background"}, of, path)
+		}
+	}
+	require.NotContains(t, all["activities/sync"].Imports, module+"activities/resolve")
+}
+
+func TestActivitiesAreWhatAWorkerRegisters(t *testing.T) {
+	all, _ := packages(t)
+	for path := range all {
+		if of, ok := strings.CutPrefix(path, "activities/"); ok {
+			require.NotContains(t, of, "/", "a package below one of activities belongs below internal")
+			require.True(t, slices.Contains(all["worker"].Imports, module+path), "no worker registers anything of %s: it belongs below internal", path)
 		}
 	}
 }
@@ -124,9 +159,11 @@ func TestTheFilesOfALargePackageReferOneWay(t *testing.T) {
 	all, exports := packages(t)
 	checked := 0
 	for path, p := range all {
-		top, _, _ := strings.Cut(strings.TrimPrefix(path, "activities/"), "/")
-		if len(p.GoFiles) <= manyFiles || !slices.Contains(append([]string{"sync", "resolve", "status", "artifacts"}, layers...), top) {
+		if len(p.GoFiles) <= manyFiles || !strings.HasPrefix(path, "activities/") && !strings.HasPrefix(path, "internal/") {
 			continue
+		}
+		if path == "internal/fleet/clusters" || path == "internal/model/desired" {
+			continue // each file is one aspect of Cluster or Candidates, which refer to all of them
 		}
 		checked++
 		t.Run(path, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/rotate"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
@@ -55,7 +56,7 @@ type run struct {
 	in    Input
 	mail  *mailbox.Mailbox
 	build string
-	steps *certificates.Activities
+	steps *rotate.Activities
 }
 
 func (r *run) run(ctx workflow.Context) error {
@@ -96,8 +97,8 @@ func (r *run) rest(ctx workflow.Context) error {
 // rotate does what can be done now. Only a cancellation of the workflow is an error.
 func (r *run) rotate(ctx workflow.Context) error {
 	r.in.View.do(doingRotate, workflow.Now(ctx))
-	var result certificates.RotateResult
-	err := workflow.ExecuteActivity(rotating(ctx), r.steps.RotateCertificates, certificates.RotateInput{}).Get(ctx, &result)
+	var result certificates.Rotated
+	err := workflow.ExecuteActivity(rotating(ctx), r.steps.RotateCertificates, rotate.Input{}).Get(ctx, &result)
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (r *run) rotate(ctx workflow.Context) error {
 }
 
 // restAfter is how many rounds in a row have waited for an issuer after this one, and when to rotate again.
-func (r *run) restAfter(result certificates.RotateResult, now time.Time) (awaited int, next time.Time) {
+func (r *run) restAfter(result certificates.Rotated, now time.Time) (awaited int, next time.Time) {
 	if !result.Awaited {
 		return 0, nextRound(now, result.Next)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/rotate"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
@@ -18,15 +19,15 @@ import (
 )
 
 // running runs the workflow until it continues as new, and returns when it rotated and what the next run begins with.
-func running(t *testing.T, in Input, rotate func(n int, now time.Time) (certificates.RotateResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
+func running(t *testing.T, in Input, act func(n int, now time.Time) (certificates.Rotated, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
 	t.Helper()
 	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(CertificatesWorkflow, workflow.RegisterOptions{Name: kick.CertificatesWorkflow})
 	var rotated []time.Duration
 	started := env.Now()
-	env.RegisterActivityWithOptions(func(context.Context, certificates.RotateInput) (certificates.RotateResult, error) {
+	env.RegisterActivityWithOptions(func(context.Context, rotate.Input) (certificates.Rotated, error) {
 		rotated = append(rotated, env.Now().Sub(started).Round(time.Second))
-		result, err := rotate(len(rotated), env.Now())
+		result, err := act(len(rotated), env.Now())
 		return result, fault.ToTemporal(err)
 	}, activity.RegisterOptions{Name: "RotateCertificates"})
 	if prepare != nil {
@@ -40,8 +41,8 @@ func running(t *testing.T, in Input, rotate func(n int, now time.Time) (certific
 	return rotated, next
 }
 
-func settled(int, time.Time) (certificates.RotateResult, error) {
-	return certificates.RotateResult{}, nil
+func settled(int, time.Time) (certificates.Rotated, error) {
+	return certificates.Rotated{}, nil
 }
 
 func TestItRotatesAtOnceAndThenOnceAnHour(t *testing.T) {
@@ -52,14 +53,14 @@ func TestItRotatesAtOnceAndThenOnceAnHour(t *testing.T) {
 }
 
 func TestItRotatesWhenAStepIsDueButNoMoreOftenThanOnceAMinute(t *testing.T) {
-	rotated, _ := running(t, Input{}, func(n int, now time.Time) (certificates.RotateResult, error) {
+	rotated, _ := running(t, Input{}, func(n int, now time.Time) (certificates.Rotated, error) {
 		switch n {
 		case 1:
-			return certificates.RotateResult{Next: now.Add(10 * time.Minute)}, nil
+			return certificates.Rotated{Next: now.Add(10 * time.Minute)}, nil
 		case 2:
-			return certificates.RotateResult{Next: now.Add(time.Millisecond)}, nil
+			return certificates.Rotated{Next: now.Add(time.Millisecond)}, nil
 		default:
-			return certificates.RotateResult{Next: now.Add(1000 * time.Hour)}, nil
+			return certificates.Rotated{Next: now.Add(1000 * time.Hour)}, nil
 		}
 	}, nil)
 	require.Equal(t, []time.Duration{0, 10 * time.Minute, 11 * time.Minute, 71 * time.Minute}, rotated[:4])
@@ -74,11 +75,11 @@ func TestAKickIsActedOnAtOnce(t *testing.T) {
 
 func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	result := certificates.RotateResult{
+	result := certificates.Rotated{
 		Authorities: []certificates.AuthorityRow{{Authority: "0123456789ab", Phase: "present", Since: at, NotAfter: at, Agents: 3}},
 		Done:        []string{"made authority 0123456789ab"}, Late: []string{"3 agents | still"},
 	}
-	rotated, next := running(t, Input{}, func(int, time.Time) (certificates.RotateResult, error) { return result, nil },
+	rotated, next := running(t, Input{}, func(int, time.Time) (certificates.Rotated, error) { return result, nil },
 		func(env *testsuite.TestWorkflowEnvironment) {
 			env.RegisterDelayedCallback(func() {
 				answer, err := env.QueryWorkflow(kick.QueryStatus)
@@ -101,11 +102,11 @@ func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
 }
 
 func TestWhatFailsIsTriedAgainLaterAndLater(t *testing.T) {
-	rotated, next := running(t, Input{}, func(n int, _ time.Time) (certificates.RotateResult, error) {
+	rotated, next := running(t, Input{}, func(n int, _ time.Time) (certificates.Rotated, error) {
 		if n <= 4 {
-			return certificates.RotateResult{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")
+			return certificates.Rotated{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")
 		}
-		return certificates.RotateResult{}, nil
+		return certificates.Rotated{}, nil
 	}, nil)
 	require.Equal(t, []time.Duration{0, time.Minute, 3 * time.Minute, 7 * time.Minute, 15 * time.Minute, 75 * time.Minute}, rotated[:6])
 	require.Zero(t, next.Failures)
@@ -114,8 +115,8 @@ func TestWhatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 }
 
 func TestAnIssuerIsAskedSoonWhetherItHasIssuedTheCertificate(t *testing.T) {
-	rotated, next := running(t, Input{}, func(n int, now time.Time) (certificates.RotateResult, error) {
-		return certificates.RotateResult{Next: now.Add(time.Minute), Awaited: n <= 8 || n == 10}, nil
+	rotated, next := running(t, Input{}, func(n int, now time.Time) (certificates.Rotated, error) {
+		return certificates.Rotated{Next: now.Add(time.Minute), Awaited: n <= 8 || n == 10}, nil
 	}, nil)
 	seconds := []int{0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 244, 304}
 	for i, at := range seconds {
@@ -125,8 +126,8 @@ func TestAnIssuerIsAskedSoonWhetherItHasIssuedTheCertificate(t *testing.T) {
 }
 
 func TestAFaultIsShown(t *testing.T) {
-	_, next := running(t, Input{}, func(int, time.Time) (certificates.RotateResult, error) {
-		return certificates.RotateResult{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")
+	_, next := running(t, Input{}, func(int, time.Time) (certificates.Rotated, error) {
+		return certificates.Rotated{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")
 	}, nil)
 	require.Equal(t, roundsPerRun, next.Failures)
 	require.Contains(t, next.View.Markdown(), "Last error: it cannot be read (AuthoritiesUnreadable)")
@@ -135,15 +136,15 @@ func TestAFaultIsShown(t *testing.T) {
 func TestTheDetailsKeepTheLastStepsOnly(t *testing.T) {
 	var v View
 	for range 30 {
-		v.take(certificates.RotateResult{Done: []string{"a", "b"}})
+		v.take(certificates.Rotated{Done: []string{"a", "b"}})
 	}
 	require.Len(t, v.Done, maxDone)
 }
 
 func TestACancellationEndsIt(t *testing.T) {
 	env := workflowtest.Environment()
-	env.RegisterActivityWithOptions(func(context.Context, certificates.RotateInput) (certificates.RotateResult, error) {
-		return certificates.RotateResult{}, nil
+	env.RegisterActivityWithOptions(func(context.Context, rotate.Input) (certificates.Rotated, error) {
+		return certificates.Rotated{}, nil
 	}, activity.RegisterOptions{Name: "RotateCertificates"})
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Minute)
 	env.ExecuteWorkflow(CertificatesWorkflow, Input{})

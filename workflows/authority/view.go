@@ -39,7 +39,7 @@ func (v *View) do(what string, now time.Time) {
 	}
 }
 
-func (v *View) take(result certificates.RotateResult) {
+func (v *View) take(result certificates.Rotated) {
 	v.LastFault = fault.Fault{}
 	v.Authorities, v.Listener, v.Late = result.Authorities, result.Listener, result.Late
 	v.Done = append(v.Done, result.Done...)

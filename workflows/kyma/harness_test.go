@@ -194,7 +194,7 @@ func (w *world) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.R
 	return res, fault.ToTemporal(err)
 }
 
-// ReportManifest implements background.ManifestReporter.
+// ReportManifest implements background.Installer.
 func (w *world) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 	res, err := w.write(w.called("write "+string(in.Observed.State)), in)
 	return res, fault.ToTemporal(err)
@@ -224,7 +224,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
 	register("InstallModules", w.InstallModules)
-	joined := background.New(w, w, w, w, w)
+	joined := background.New(w, w, w, w)
 	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		turn := w.count("turn") + 1
 		w.set("turn", turn) // no step of its own

@@ -10,7 +10,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
-	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
@@ -66,7 +65,6 @@ type moduleRun struct {
 	install   *install.Activities
 	uninstall *uninstall.Activities
 	purges    *purge.Activities
-	steps     *manifests.Steps
 }
 
 func newModuleRun(r *run, ref kick.Ref) *moduleRun {

@@ -145,7 +145,7 @@ func (m *moduleRun) write(ctx workflow.Context, in manifests.ReportInput) (manif
 		}
 	}
 	var res manifests.ReportResult
-	err := m.Do(ctx, kick.ControlPlaneQueue, "report that "+m.name()+" is "+string(in.Observed.State), &res, m.steps.ReportManifest, in)
+	err := m.Do(ctx, kick.ControlPlaneQueue, "report that "+m.name()+" is "+string(in.Observed.State), &res, m.install.ReportManifest, in)
 	if temporal.IsCanceledError(err) {
 		return res, fault.Fault{}, err
 	}

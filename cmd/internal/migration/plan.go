@@ -11,7 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
@@ -125,7 +125,7 @@ func isUpstreams(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
 // isAgentLeft tells whether upstream's agent may be in the cluster. With events on, the condition that upstream wrote stays,
 // and says how our own agent is.
 func isAgentLeft(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
-	return agent.IsLeft(kyma) && !slices.ContainsFunc(all, func(m v1beta2.Manifest) bool { return desired.IsAgent(&m) })
+	return agents.IsLeft(kyma) && !slices.ContainsFunc(all, func(m v1beta2.Manifest) bool { return desired.IsAgent(&m) })
 }
 
 // awaits tells whether a Manifest was not taken over yet, or not completely.

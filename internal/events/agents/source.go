@@ -1,3 +1,6 @@
+// Package agents reads what the agents of an instance should be (Source), brings an agent's certificate to its remote cluster
+// (EnsureCertificate), and removes what an agent of either generation leaves behind there and in the control plane
+// (RemoveRemote, RemoveCertificate).
 package agents
 
 import (
@@ -8,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
@@ -42,39 +46,36 @@ func (s *Source) Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.S
 	return s.Options.Certificate(ctx, kyma)
 }
 
-// Wish is what each agent is to be. What cannot be known now is an error, and no smaller wish: nothing is removed because it
-// was not found.
-func (s *Source) Wish(ctx context.Context) (Wish, error) {
+// Spec returns the desired agent. If a part cannot be read now, it returns an error instead of a smaller spec: nothing is
+// removed because it was not found.
+func (s *Source) Spec(ctx context.Context) (agent.Spec, error) {
 	var list v1beta2.WatcherList
 	if err := s.Watchers.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return Wish{}, fmt.Errorf("list Watchers: %w", err)
+		return agent.Spec{}, fmt.Errorf("list Watchers: %w", err)
 	}
 	authorities, err := s.Authorities(ctx)
 	if err != nil {
-		return Wish{}, err
+		return agent.Spec{}, err
 	}
 	address, err := s.Address(ctx)
 	if err != nil {
-		return Wish{}, err
+		return agent.Spec{}, err
 	}
 	own := s.Settings.Watching
-	return Wish{
+	return agent.Spec{
 		Image: own.Image, MemoryLimit: own.MemoryLimit, CPULimit: own.CPULimit, FIPS: own.FIPS,
-		Listener: address, Authorities: string(authorities), Watches: WatchesOf(s.Settings, list.Items),
+		Listener: address, Authorities: string(authorities), Watches: agent.WatchesOf(s.Settings, list.Items),
 	}, nil
 }
 
-// Version changes when the wish does, and when it becomes unknown or known.
+// Version changes when the spec does, and when it becomes unknown or known.
 func (s *Source) Version(ctx context.Context) (string, error) {
-	wish, err := s.Wish(ctx)
+	spec, err := s.Spec(ctx)
 	if err == nil {
-		return wish.Version(), nil
+		return spec.Version(), nil
 	}
 	if f := fault.Of(err); f.Kind == fault.Rejected || f.Kind == fault.Pending {
-		return Unknown(f.Reason), nil
+		return agent.Unknown(f.Reason), nil
 	}
 	return "", err
 }
-
-// Unknown stands for the version of a wish that is not known, for a reason that only a change removes.
-func Unknown(reason string) string { return "unknown: " + reason }

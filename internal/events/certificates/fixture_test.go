@@ -129,14 +129,14 @@ func (c *control) issuer(of Management) Issuer {
 	return issuer
 }
 
-func (c *control) rotate(of Management) (RotateResult, error) {
+func (c *control) rotate(of Management) (Rotated, error) {
 	c.t.Helper()
 	a, err := New(c.options(of))
 	require.NoError(c.t, err)
 	return a.rotate(c.t.Context())
 }
 
-func (c *control) rotated(of Management) RotateResult {
+func (c *control) rotated(of Management) Rotated {
 	c.t.Helper()
 	result, err := c.rotate(of)
 	require.NoError(c.t, err)

@@ -85,7 +85,7 @@ func (p *place) await(of certificates.Management, request certificates.Request, 
 	var issued certificates.Issued
 	var last error
 	require.Eventually(p.t, func() bool {
-		if _, last = authorities.RotateCertificates(p.t.Context(), certificates.RotateInput{}); last != nil {
+		if _, last = authorities.Rotate(p.t.Context()); last != nil {
 			return false
 		}
 		issued, last = issuer.Ensure(p.t.Context(), request)

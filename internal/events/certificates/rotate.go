@@ -17,45 +17,42 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Activities rotates authorities.
-type Activities struct {
+// Rotation replaces authorities before they expire, and whatever they signed with them.
+type Rotation struct {
 	*keeper
 	// issuer asks for the listener's certificate; nil where we sign it.
 	issuer *external
 }
 
-// New returns the activities.
-func New(o Options) (*Activities, error) {
+// New returns a Rotation.
+func New(o Options) (*Rotation, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return newActivities(o), nil
+	return newRotation(o), nil
 }
 
-func newActivities(o Options) *Activities {
-	a := &Activities{keeper: newKeeper(o)}
+func newRotation(o Options) *Rotation {
+	r := &Rotation{keeper: newKeeper(o)}
 	if maker := o.Management.maker(); maker != nil {
-		a.issuer = &external{a.keeper, maker}
+		r.issuer = &external{r.keeper, maker}
 	}
-	return a
+	return r
 }
 
-// named are the activities with the names by which agents reach the listener now.
-func (a *Activities) named(ctx context.Context) (*Activities, error) {
-	if a.FindListenerNames == nil {
-		return a, nil
+// named returns a Rotation for the names by which agents reach the listener now.
+func (r *Rotation) named(ctx context.Context) (*Rotation, error) {
+	if r.FindListenerNames == nil {
+		return r, nil
 	}
-	options := a.Options
+	options := r.Options
 	var err error
-	options.ListenerNames, err = a.FindListenerNames(ctx)
-	return newActivities(options), err
+	options.ListenerNames, err = r.FindListenerNames(ctx)
+	return newRotation(options), err
 }
 
-// RotateInput is the input of RotateCertificates. All there is to know is in the control plane.
-type RotateInput struct{}
-
-// RotateResult says what was done, how things are, and when to rotate again. It has names, fingerprints and times only.
-type RotateResult struct {
+// Rotated says what was done, the present state, and when to rotate again. It holds names, fingerprints and times only.
+type Rotated struct {
 	// Next is when to rotate again; zero where nothing is to come soon.
 	Next time.Time `json:"next,omitzero"`
 	// Awaited is true while somebody else's issuer has yet to issue the listener's certificate, or what it was asked for has yet
@@ -88,38 +85,37 @@ type ListenerRow struct {
 	NotAfter  time.Time `json:"notAfter,omitzero"`
 }
 
-// RotateCertificates does all that can be done now so that agents and listener have certificates of the present authority:
-// each step is one write after which they still accept each other, and the next one follows from what is there. It is the
-// only activity that lists the certificates of the whole fleet, and does so once.
-func (a *Activities) RotateCertificates(ctx context.Context, _ RotateInput) (RotateResult, error) {
-	now, err := a.named(ctx)
+// Rotate does all that can be done now so that agents and listener have certificates of the present authority. Each step is one
+// write, and after each of them agents and listener still accept each other. Rotate lists the certificates of the whole fleet,
+// once.
+func (r *Rotation) Rotate(ctx context.Context) (Rotated, error) {
+	now, err := r.named(ctx)
 	if err != nil {
-		return RotateResult{}, fault.ToTemporal(err)
+		return Rotated{}, err
 	}
-	result, err := now.rotate(ctx)
-	return result, fault.ToTemporal(err)
+	return now.rotate(ctx)
 }
 
-func (a *Activities) rotate(ctx context.Context) (RotateResult, error) {
+func (r *Rotation) rotate(ctx context.Context) (Rotated, error) {
 	o := observation{}
 	var err error
 	var missing error
-	if a.issuer == nil {
-		missing = a.removeOffered(ctx)
-	} else if o.offered, missing = a.issuer.offer(ctx); missing != nil && fault.Of(missing).Kind != fault.Pending {
-		return RotateResult{}, missing
+	if r.issuer == nil {
+		missing = r.removeOffered(ctx)
+	} else if o.offered, missing = r.issuer.offer(ctx); missing != nil && fault.Of(missing).Kind != fault.Pending {
+		return Rotated{}, missing
 	}
-	if o.agents, err = a.countAgents(ctx); err != nil {
-		return RotateResult{}, err
+	if o.agents, err = r.countAgents(ctx); err != nil {
+		return Rotated{}, err
 	}
-	settled, err := a.settle(ctx, o)
+	settled, err := r.settle(ctx, o)
 	if err != nil {
-		return RotateResult{}, err
+		return Rotated{}, err
 	}
-	result := a.report(settled, o)
+	result := r.report(settled, o)
 	if missing != nil {
 		result.Late = append(result.Late, missing.Error())
-		result.Next = a.Now().Add(time.Minute)
+		result.Next = r.Now().Add(time.Minute)
 		result.Awaited = fault.Of(missing).Kind == fault.Pending
 	}
 	return result, nil
@@ -321,8 +317,8 @@ func trusted(state rotation.State) string {
 }
 
 // report is the result for people.
-func (k *keeper) report(s settled, o observation) RotateResult {
-	result := RotateResult{
+func (k *keeper) report(s settled, o observation) Rotated {
+	result := Rotated{
 		Next: s.next.UTC(), Done: s.done,
 		Listener: ListenerRow{Authority: short(s.world.Server.Signer), NotAfter: s.world.Server.NotAfter.UTC()},
 	}

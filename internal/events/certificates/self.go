@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 )
 
-// Self issues certificates of an authority of ours, which Activities.RotateCertificates makes and replaces.
+// Self issues certificates of an authority of ours, which Rotation makes and replaces.
 type Self struct{ *keeper }
 
 // Ensure implements Issuer. It makes a certificate at once where the present one is to be replaced.

@@ -19,15 +19,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// Resource is how a kind is addressed.
-type Resource struct {
-	schema.GroupVersionResource
-	Namespaced bool
-}
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
+)
 
 // Mapper maps kinds to resources. Built-in kinds and our own cost no request, and are answered for also where a
 // cluster does not serve them (yet); for others the one group version that is asked for is discovered and kept, so
@@ -71,32 +68,32 @@ func (m *Mapper) Confirmed() *Mapper { return &Mapper{discovered: m.discovered, 
 
 // Resource returns how to address a kind. Without a version the built-in, else the preferred one is
 // taken. An unknown kind is a *meta.NoKindMatchError (see meta.IsNoMatchError).
-func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
-	if builtIn, ok := BuiltIn(gvk.GroupKind()); ok {
+func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
+	if builtIn, ok := kinds.BuiltIn(gvk.GroupKind()); ok {
 		gvk.Version = cmp.Or(gvk.Version, builtIn.Version)
-		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
+		return kinds.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
 	}
 	if plural, ok := ownPlural(gvk); ok {
-		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(plural), Namespaced: true}, nil
+		return kinds.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(plural), Namespaced: true}, nil
 	}
 	versions := []string{gvk.Version}
 	if gvk.Version == "" {
 		var err error
 		if versions, err = m.versionsOf(ctx, gvk.Group); err != nil {
-			return Resource{}, fmt.Errorf("discover the versions of group %q: %w", gvk.Group, err)
+			return kinds.Resource{}, fmt.Errorf("discover the versions of group %q: %w", gvk.Group, err)
 		}
 	}
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: gvk.Group, Version: version}
 		info, found, err := m.lookup(ctx, gv, gvk.Kind)
 		if err != nil {
-			return Resource{}, fmt.Errorf("discover %s: %w", gv, err)
+			return kinds.Resource{}, fmt.Errorf("discover %s: %w", gv, err)
 		}
 		if found {
-			return Resource{GroupVersionResource: gv.WithResource(info.plural), Namespaced: info.namespaced}, nil
+			return kinds.Resource{GroupVersionResource: gv.WithResource(info.plural), Namespaced: info.namespaced}, nil
 		}
 	}
-	return Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: versions}
+	return kinds.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: versions}
 }
 
 // Kind returns the kind of a resource named by its plural, without a version in the preferred one. An unknown
@@ -305,4 +302,17 @@ func decodeJSON(raw []byte, into any) error {
 		return fmt.Errorf("the answer is not the expected JSON: %w", err)
 	}
 	return nil
+}
+
+// ownPlural is the plural of a kind that we bring into clusters ourselves, in the version that we work with. All of
+// them are namespaced.
+func ownPlural(gvk schema.GroupVersionKind) (string, bool) {
+	if gvk.GroupVersion() != v1beta2.GroupVersion {
+		return "", false
+	}
+	switch gvk.Kind {
+	case shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta:
+		return kinds.PluralOf(gvk), true
+	}
+	return "", false
 }

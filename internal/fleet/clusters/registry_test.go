@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
@@ -359,7 +360,7 @@ func TestMapperAsksTheClusterOnlyForWhatItCannotKnow(t *testing.T) {
 
 	deployment, err := cluster.Mapper.Resource(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 	require.NoError(t, err)
-	require.Equal(t, Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, deployment)
+	require.Equal(t, kinds.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true}, deployment)
 	require.Zero(t, server.requests.Load(), "built-in kinds cost nothing")
 
 	sample := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Sample"}

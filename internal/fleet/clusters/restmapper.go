@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // The methods below make a Mapper usable where the Kubernetes libraries ask for a meta.RESTMapper. That
@@ -17,7 +19,7 @@ func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	}
 	var err error
 	for _, version := range versions {
-		var r Resource
+		var r kinds.Resource
 		if r, err = m.Resource(context.Background(), gk.WithVersion(version)); err == nil {
 			return mapping(gk, r), nil
 		}
@@ -72,7 +74,7 @@ func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.Gr
 // ResourceSingularizer returns the name unchanged: singular names are for people at a command line.
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) { return resource, nil }
 
-func mapping(gk schema.GroupKind, r Resource) *meta.RESTMapping {
+func mapping(gk schema.GroupKind, r kinds.Resource) *meta.RESTMapping {
 	scope := meta.RESTScopeRoot
 	if r.Namespaced {
 		scope = meta.RESTScopeNamespace

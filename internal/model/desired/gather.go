@@ -1,12 +1,24 @@
 package desired
 
 import (
+	"cmp"
 	"context"
 	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
+
+// Index finds templates and release metas by key, at a cost that does not depend on how many there are.
+// What it returns is shared: it must not be changed.
+type Index interface {
+	Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error)
+	ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error)
+	// Rollouts are those of a module, by its name.
+	Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error)
+}
 
 // Candidates are the objects that can answer for one module entry.
 type Candidates struct {
@@ -129,4 +141,14 @@ func VersionFor(module v1beta2.Module, channel string, meta *v1beta2.ModuleRelea
 	}
 	wanted := module.EffectiveChannel(channel)
 	return lists.First(meta.Spec.Channels, func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == wanted }).Version
+}
+
+// byName orders objects by namespace and name, so that the order of events never matters.
+func byName[T client.Object](objects []T) []T {
+	slices.SortFunc(objects, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return slices.CompactFunc(objects, func(a, b T) bool {
+		return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
+	})
 }

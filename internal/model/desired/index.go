@@ -1,25 +1,14 @@
 package desired
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
-
-// Index finds templates and release metas by key, at a cost that does not depend on how many there are.
-// What it returns is shared: it must not be changed.
-type Index interface {
-	Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error)
-	ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error)
-	// Rollouts are those of a module, by its name.
-	Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error)
-}
 
 // Names of the cache indexes that RegisterIndexes makes.
 const (
@@ -130,14 +119,4 @@ func (c *Cached) Rollouts(ctx context.Context, module string) ([]*v1beta2.Module
 		return nil, fmt.Errorf("list the ModuleRollouts of module %s: %w", module, err)
 	}
 	return lists.Pointers(list.Items), nil
-}
-
-// byName orders objects by namespace and name, so that the order of events never matters.
-func byName[T client.Object](objects []T) []T {
-	slices.SortFunc(objects, func(a, b T) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return slices.CompactFunc(objects, func(a, b T) bool {
-		return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
-	})
 }

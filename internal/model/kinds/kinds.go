@@ -5,14 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 )
 
 // IsBuiltIn tells whether Kubernetes itself serves a kind, in the groups that modules use. All other kinds count as
 // custom resources.
 func IsBuiltIn(kind schema.GroupKind) bool {
-	_, known := clusters.BuiltIn(kind)
+	_, known := BuiltIn(kind)
 	return known
 }
 
@@ -34,7 +33,7 @@ func Usual() []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for row := range table {
 		kind := schema.GroupKind{Group: row.group, Kind: row.kind}
-		if builtIn, ok := clusters.BuiltIn(kind); ok && row.usual {
+		if builtIn, ok := BuiltIn(kind); ok && row.usual {
 			all = append(all, kind.WithVersion(builtIn.Version))
 		}
 	}

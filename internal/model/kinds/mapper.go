@@ -8,9 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
+
+// Resource says how the API server addresses a kind.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
 
 // Definition is what a module's own CustomResourceDefinition says of a kind.
 type Definition struct {
@@ -21,9 +25,9 @@ type Definition struct {
 	Converted bool
 }
 
-// ClusterMapper maps the kinds that the module does not define itself; *clusters.Mapper implements it.
+// ClusterMapper maps the kinds that the module does not define itself; clusters.Mapper implements it.
 type ClusterMapper interface {
-	Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error)
+	Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error)
 }
 
 // Mapper says how the kinds of one module are addressed. Kinds that the module defines itself and built-in kinds cost
@@ -35,11 +39,11 @@ type Mapper struct {
 }
 
 // Resource returns how objects of a kind are addressed.
-func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	if d, ok := k.Own[gvk.GroupKind()]; ok {
 		for _, version := range d.versions {
 			if version == gvk.Version {
-				return clusters.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(d.plural), Namespaced: d.namespaced}, nil
+				return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(d.plural), Namespaced: d.namespaced}, nil
 			}
 		}
 	}
@@ -48,7 +52,7 @@ func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (clus
 
 // Served returns how objects of a kind are addressed: in this version, or in another one if the cluster does not serve
 // it any more. The objects are the same, so a record of an object outlives the version in it.
-func (k Mapper) Served(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+func (k Mapper) Served(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	resource, err := k.Resource(ctx, gvk)
 	if gvk.Version != "" && meta.IsNoMatchError(err) {
 		gvk.Version = ""

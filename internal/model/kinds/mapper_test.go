@@ -7,19 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
 // served is a cluster that serves each kind in one version.
 type served map[schema.GroupKind]string
 
-func (s served) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+func (s served) Resource(_ context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	version, known := s[gvk.GroupKind()]
 	if !known || gvk.Version != "" && gvk.Version != version {
-		return clusters.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+		return Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
-	return clusters.Resource{GroupVersionResource: gvk.GroupKind().WithVersion(version).GroupVersion().WithResource("bumps")}, nil
+	return Resource{GroupVersionResource: gvk.GroupKind().WithVersion(version).GroupVersion().WithResource("bumps")}, nil
 }
 
 func TestARecordedKindIsFoundInTheVersionThatIsServedNow(t *testing.T) {

@@ -26,7 +26,7 @@ type wellKnown struct {
 	facts
 }
 
-// table yields all kinds that Kubernetes serves itself, in the groups that modules use (clusters.BuiltIn).
+// table yields all kinds that Kubernetes serves itself, in the groups that modules use (BuiltIn).
 func table(yield func(wellKnown) bool) {
 	for _, row := range [...]wellKnown{
 		{"", Namespace, facts{stage: StageNamespaces, shared: true, usual: true}},

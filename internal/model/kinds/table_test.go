@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
 func TestTheTableOfKindsIsConsistent(t *testing.T) {
@@ -17,7 +15,7 @@ func TestTheTableOfKindsIsConsistent(t *testing.T) {
 		kind := schema.GroupKind{Group: row.group, Kind: row.kind}
 		require.False(t, seen[kind], "%s is in the table twice", kind)
 		seen[kind] = true
-		builtIn, ok := clusters.BuiltIn(kind)
+		builtIn, ok := BuiltIn(kind)
 		require.True(t, ok, kind)
 		require.Equal(t, row.facts, factsOf(kind), kind)
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/planned"
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
@@ -15,8 +15,8 @@ import (
 
 // Agent says what the agent in the remote cluster of a Kyma is to be.
 type Agent struct {
-	// Wish is nil where there is to be none, or where Refusal says why it is not known what it is to be.
-	Wish    *agents.Wish
+	// Spec is nil if the cluster should have no agent, or if Refusal says why the spec is not known.
+	Spec    *agent.Spec
 	Refusal *versions.Refusal
 }
 
@@ -53,7 +53,7 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 			plan.Orphan = &r.Foreign[at]
 		}
 	}
-	wanted := sync.Enabled && r.Agent.Wish != nil && len(r.Kyma.Name) <= validation.LabelValueMaxLength
+	wanted := sync.Enabled && r.Agent.Spec != nil && len(r.Kyma.Name) <= validation.LabelValueMaxLength
 	switch {
 	case plan.Existing == nil && !wanted:
 		return plan, plan.Refusal != nil
@@ -76,13 +76,13 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 		plan.Action = ActionRemove
 		return plan, true
 	}
-	manifest := agents.NewManifest(r.Kyma, OwnerReference(r.Kyma), r.Settings.WithDefaults(), sync, *r.Agent.Wish)
+	manifest := agent.NewManifest(r.Kyma, OwnerReference(r.Kyma), r.Settings.WithDefaults(), sync, *r.Agent.Spec)
 	if plan.Existing != nil {
 		// What is installed is not moved when the Kyma's remote namespace changes.
 		if namespace := plan.Existing.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" && namespace != sync.Namespace {
 			at := sync
 			at.Namespace = namespace
-			manifest = agents.NewManifest(r.Kyma, OwnerReference(r.Kyma), r.Settings.WithDefaults(), at, *r.Agent.Wish)
+			manifest = agent.NewManifest(r.Kyma, OwnerReference(r.Kyma), r.Settings.WithDefaults(), at, *r.Agent.Spec)
 		}
 	}
 	plan.Version, plan.Destination = manifest.Spec.Version, destinationOf(manifest)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
@@ -15,7 +15,7 @@ import (
 
 func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "one", UID: "1"}}
-	wish := agents.Wish{Image: "agent:1", Listener: "listener:443", Authorities: "PEM"}
+	spec := agent.Spec{Image: "agent:1", Listener: "listener:443", Authorities: "PEM"}
 	planned := func(settings desired.Settings, agent planning.Agent, existing ...v1beta2.Manifest) *planning.ModulePlan {
 		plans := planning.Plan(planning.Request{Kyma: kyma, Settings: settings, Wanted: desired.Wanted{Complete: true}, Manifests: existing, Agent: agent})
 		require.Empty(t, plans.Unwanted)
@@ -30,15 +30,15 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	remote, local := desired.Settings{}, desired.Settings{Mode: desired.ModeSingleCluster}
 
 	require.Nil(t, planned(remote, planning.Agent{}), "no events, no agent")
-	require.Nil(t, planned(local, planning.Agent{Wish: &wish}), "there is no remote cluster")
-	created := planned(remote, planning.Agent{Wish: &wish})
+	require.Nil(t, planned(local, planning.Agent{Spec: &spec}), "there is no remote cluster")
+	created := planned(remote, planning.Agent{Spec: &spec})
 	require.Equal(t, planning.ActionCreate, created.Action)
 	existing := *created.Manifest
-	require.Equal(t, planning.ActionKeep, planned(remote, planning.Agent{Wish: &wish}, existing).Action)
+	require.Equal(t, planning.ActionKeep, planned(remote, planning.Agent{Spec: &spec}, existing).Action)
 
 	earlier := func(m v1beta2.Manifest) planning.ModulePlan {
 		plans := planning.Plan(planning.Request{
-			Kyma: kyma, Wanted: desired.Wanted{Complete: true}, Foreign: []v1beta2.Manifest{m}, Agent: planning.Agent{Wish: &wish},
+			Kyma: kyma, Wanted: desired.Wanted{Complete: true}, Foreign: []v1beta2.Manifest{m}, Agent: planning.Agent{Spec: &spec},
 		})
 		require.Len(t, plans.Mandatory, 1)
 		return plans.Mandatory[0]
@@ -49,9 +49,9 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	require.Equal(t, planning.ActionCreate, earlier(left).Action)
 	require.NotNil(t, earlier(left).Orphan, "what an earlier Kyma left makes room")
 
-	other := wish
+	other := spec
 	other.Image = "agent:2"
-	updated := planned(remote, planning.Agent{Wish: &other}, existing)
+	updated := planned(remote, planning.Agent{Spec: &other}, existing)
 	require.Equal(t, planning.ActionUpdate, updated.Action)
 	require.Equal(t, "2", updated.Manifest.Spec.Version)
 
@@ -65,5 +65,5 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	going := existing
 	now := metav1.Now()
 	going.DeletionTimestamp = &now
-	require.Equal(t, planning.ActionWait, planned(remote, planning.Agent{Wish: &wish}, going).Action)
+	require.Equal(t, planning.ActionWait, planned(remote, planning.Agent{Spec: &spec}, going).Action)
 }

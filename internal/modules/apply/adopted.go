@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/adoption"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
@@ -56,7 +56,7 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 // removeLeftovers deletes what only upstream's agent needs. It does so before upstream's Deployment is taken over, which shows
 // that it is still to be done. Pods that run go on without. What we may not delete stays.
 func removeLeftovers(ctx context.Context, job *Installation) error {
-	for _, o := range agents.Leftovers() {
+	for _, o := range agent.Leftovers() {
 		resource, err := job.Cluster.Mapper.Resource(ctx, o.GVK)
 		if err != nil {
 			return fmt.Errorf("look up kind %s: %w", o.GVK.Kind, err)

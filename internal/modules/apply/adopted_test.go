@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/drift"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
@@ -54,7 +55,7 @@ func agentJob(there ...runtime.Object) (*Installation, *fake.FakeMetadataClient)
 func agentDeployment() bundle.Placed {
 	return bundle.Placed{
 		Object:   &bundle.Object{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
-		Resource: clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
+		Resource: kinds.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
 		Name:     types.NamespacedName{Namespace: "kyma-system", Name: shared.AgentName},
 		Entry:    v1beta2.InventoryEntry{ID: "the agent's Deployment"},
 	}
@@ -130,7 +131,7 @@ func TestTheKeysOfASecretThatWasAppliedAsStringDataBecomeOurs(t *testing.T) {
 	job.Manifest.Annotations = nil
 	at := bundle.Placed{
 		Object:   &bundle.Object{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}},
-		Resource: clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespaced: true},
+		Resource: kinds.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespaced: true},
 		Name:     types.NamespacedName{Namespace: "kyma-system", Name: "plain"},
 		Entry:    v1beta2.InventoryEntry{ID: "the Secret", UID: "Secretplain", Hash: "x"},
 	}

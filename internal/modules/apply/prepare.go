@@ -10,8 +10,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/drift"
@@ -143,7 +143,7 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 // bundleFor returns what a Manifest brings, and the APIs of which the cluster did not say whether it serves them. Of an agent,
 // it is in this build; of a module, in its layers.
 func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*bundle.Bundle, []string, error) {
-	wish, isAgent, err := agents.Of(m)
+	wish, isAgent, err := agent.Of(m)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
@@ -40,7 +40,7 @@ func (p Previewer) Preview(ctx context.Context, m *v1beta2.Manifest) ([]*unstruc
 		return nil, err
 	}
 	for _, u := range objects {
-		kind, known := clusters.BuiltIn(u.GroupVersionKind().GroupKind())
+		kind, known := kinds.BuiltIn(u.GroupVersionKind().GroupKind())
 		switch {
 		case known && !kind.Namespaced:
 			u.SetNamespace("")

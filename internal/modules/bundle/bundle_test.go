@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
@@ -152,13 +151,13 @@ func TestLocalizedImagesReplaceThoseOfTheSameNameAndTag(t *testing.T) {
 // noKinds maps built-in kinds only, as a cluster without definitions does.
 type noKinds struct{ asked []schema.GroupVersionKind }
 
-func (n *noKinds) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+func (n *noKinds) Resource(_ context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
 	n.asked = append(n.asked, gvk)
-	builtIn, ok := clusters.BuiltIn(gvk.GroupKind())
+	builtIn, ok := kinds.BuiltIn(gvk.GroupKind())
 	if !ok {
-		return clusters.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
+		return kinds.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
 	}
-	return clusters.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
+	return kinds.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
 }
 
 const sampleCRD = `apiVersion: apiextensions.k8s.io/v1

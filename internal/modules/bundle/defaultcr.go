@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
@@ -14,6 +14,6 @@ func DefaultCRLabels() map[string]string {
 }
 
 // Place gives the object the namespace that its kind needs.
-func Place(cr *unstructured.Unstructured, resource clusters.Resource, remoteNamespace string) {
+func Place(cr *unstructured.Unstructured, resource kinds.Resource, remoteNamespace string) {
 	cr.SetNamespace(objects.NamespaceOf(resource, cr.GetNamespace(), remoteNamespace))
 }

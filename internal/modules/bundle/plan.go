@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
@@ -41,7 +40,7 @@ type Plan struct {
 // Placed is an object with its place in a cluster.
 type Placed struct {
 	Object   *Object
-	Resource clusters.Resource
+	Resource kinds.Resource
 	Name     types.NamespacedName
 	Entry    v1beta2.InventoryEntry
 	// Hook is set where the object is a chart's hook.

@@ -22,12 +22,13 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/installations"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 )
 
@@ -50,7 +51,7 @@ func (r *remote) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	items := []any{}
 	for _, o := range r.objects {
-		kind, _ := clusters.BuiltIn(o.GroupVersionKind().GroupKind())
+		kind, _ := kinds.BuiltIn(o.GroupVersionKind().GroupKind())
 		switch {
 		case kind.Plural != plural:
 		case onlyMetadata:
@@ -122,8 +123,8 @@ func newSweeping(t *testing.T) *sweeping {
 	t.Helper()
 	s := &sweeping{remote: &remote{}, module: &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "module"}}}
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "kyma", UID: "kyma"}}
-	wish := agents.Wish{Image: "agent:1", Listener: "events.example.com:443", Authorities: "PEM"}
-	s.agent = agents.NewManifest(kyma, metav1.OwnerReference{}, desired.Settings{}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, wish)
+	wish := agent.Spec{Image: "agent:1", Listener: "events.example.com:443", Authorities: "PEM"}
+	s.agent = agent.NewManifest(kyma, metav1.OwnerReference{}, desired.Settings{}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, wish)
 	objects, err := wish.Objects("kyma-system")
 	require.NoError(t, err)
 	s.install(t, s.agent, objects...)

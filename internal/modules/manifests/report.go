@@ -3,7 +3,6 @@ package manifests
 import (
 	"context"
 
-	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,23 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// ReportManifest writes the observed state of the module into the Manifest's status, with its conditions. It has news if
-// state, message or version changed. It writes nothing if nothing changes.
-func (a *Steps) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
-	return a.Report(ctx, in, isFirstAttempt(ctx))
-}
-
-// isFirstAttempt tells whether no earlier attempt may have written. An activity of a queue follows one in the worker of
-// the workflow task, which was the first (workflows, entity.do).
-func isFirstAttempt(ctx context.Context) bool {
-	if !activity.IsActivity(ctx) {
-		return true
-	}
-	info := activity.GetInfo(ctx)
-	return info.IsLocalActivity && info.Attempt == 1
-}
-
-// Report is ReportManifest. If this is not the first attempt, there are news although nothing changed.
+// Report writes the observed state of the module into the Manifest's status, with its conditions. It has news if state, message
+// or version changed, and writes nothing if nothing changes. If first is false, an earlier attempt may have written what this
+// one would write, so that the result always has news.
 func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result ReportResult, err error) {
 	ctx, news := Noting(ctx)
 	defer func() { result.News = *news }()

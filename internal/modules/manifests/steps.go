@@ -2,8 +2,7 @@
 // cluster are checked, finalizers are added first and removed last, and the result is recorded in its status. News tell the
 // Kyma's workflow what changed.
 //
-// Steps is the entry point; packages install, uninstall and purge take theirs from it. ReportManifest is an activity of
-// its own.
+// Steps is the entry point; activities/install, activities/uninstall and activities/purge embed it.
 package manifests
 
 import (

@@ -21,7 +21,7 @@ func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schem
 
 // MetadataOf calls show with the metadata of each object of a kind that a selector selects, with one request per page.
 func MetadataOf(
-	ctx context.Context, c *clusters.Cluster, resource clusters.Resource, selector string, show func(*metav1.PartialObjectMetadata),
+	ctx context.Context, c *clusters.Cluster, resource kinds.Resource, selector string, show func(*metav1.PartialObjectMetadata),
 ) error {
 	err := Pages(metav1.ListOptions{LabelSelector: selector}, func(options metav1.ListOptions) (string, error) {
 		page, err := c.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)

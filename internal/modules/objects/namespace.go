@@ -12,11 +12,12 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 // NamespaceOf is the namespace of an object that names one, or none: a cluster-scoped object has none, and any other is
 // in the remote namespace unless it names another.
-func NamespaceOf(resource clusters.Resource, named, remoteNamespace string) string {
+func NamespaceOf(resource kinds.Resource, named, remoteNamespace string) string {
 	if !resource.Namespaced {
 		return ""
 	}

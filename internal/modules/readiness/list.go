@@ -22,7 +22,7 @@ type objectsByName map[types.NamespacedName]*unstructured.Unstructured
 // list reads the objects of a kind that a selector selects, by the names of their Manifests. Of definitions, which are very large
 // and known to be established since they were applied, only the metadata is read.
 func list(
-	ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, resource clusters.Resource, selector string,
+	ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, resource kinds.Resource, selector string,
 ) (map[string]objectsByName, error) {
 	found := map[string]objectsByName{}
 	add := func(manifest string, u *unstructured.Unstructured) {
@@ -90,7 +90,7 @@ const listLimit = 8 * time.Second
 
 // list waits for the LIST that the first module of the round began.
 func (r *Round) list(
-	ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, resource clusters.Resource,
+	ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, resource kinds.Resource,
 ) (map[string]objectsByName, error) {
 	r.mu.Lock()
 	of := listed{c, gvk}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
 func TestModulesOfARoundShareTheListOfAKind(t *testing.T) {
@@ -37,7 +38,7 @@ func TestModulesOfARoundShareTheListOfAKind(t *testing.T) {
 	client := fake.NewSimpleDynamicClient(clientgoscheme.Scheme, objects...)
 	c := &clusters.Cluster{Dynamic: client}
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	resource := clusters.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps")}
+	resource := kinds.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps")}
 
 	// The reader that begins the LIST gives up while it is under way.
 	asked, answer := make(chan struct{}), make(chan struct{})

@@ -151,7 +151,7 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 }
 
 // list reads our objects of a kind, by name.
-func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource) (objectsByName, error) {
+func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource kinds.Resource) (objectsByName, error) {
 	if o.round == nil {
 		found, err := list(ctx, o.Cluster, gvk, resource, o.Owner.Selector())
 		return found[o.Owner.Name], err
@@ -162,7 +162,7 @@ func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 
 // get reads one object; nil when it does not exist.
 func (o *Observer) get(
-	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName,
+	ctx context.Context, gvk schema.GroupVersionKind, resource kinds.Resource, name types.NamespacedName,
 ) (*unstructured.Unstructured, error) {
 	if kinds.ExistenceOnly(gvk) {
 		_, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).Get(ctx, name.Name, metav1.GetOptions{})
@@ -282,7 +282,7 @@ func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNames
 
 // once reads an object, unless it has been read already.
 func (o *Observer) once(
-	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName,
+	ctx context.Context, gvk schema.GroupVersionKind, resource kinds.Resource, name types.NamespacedName,
 ) (*unstructured.Unstructured, error) {
 	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil {
 		if u, ok := o.Seen[id]; ok {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
+	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
@@ -93,7 +93,7 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 // crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
 // version, as when its conversion webhook is down, the kind is listed in another.
 func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own, stays *foundCR, others []foundCR, err error) {
-	_, err = inOneOf(kind.resources, func(resource clusters.Resource) error {
+	_, err = inOneOf(kind.resources, func(resource kinds.Resource) error {
 		own, stays, others = nil, nil, nil
 		return r.eachCR(ctx, resource.GroupVersionResource, func(cr *metav1.PartialObjectMetadata) {
 			found := foundCR{kind: kind.GroupKind, resource: resource.GroupVersionResource, meta: cr}

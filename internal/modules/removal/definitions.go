@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
@@ -13,7 +12,7 @@ import (
 
 // EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists, is the module's own, and is
 // deleted with it.
-func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
+func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource kinds.Resource) error) error {
 	for _, e := range inventory.OfStage(entries, kinds.StageDefinitions) {
 		gvk, name, err := e.Object()
 		if err != nil || kinds.IsProtected(gvk, name) {

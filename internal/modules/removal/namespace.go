@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
@@ -21,7 +20,7 @@ import (
 
 // releaseNamespace removes from a namespace that stays what this module set on it: the labels and annotations that are
 // nobody else's. Other objects are unchanged.
-func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource) error {
+func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource) error {
 	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -43,7 +42,7 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 // unmarkNamespace takes our marks off a namespace that does not belong to this module, where the module alone set them:
 // such as one that the module brought before it was unmanaged for the first time. The module's own labels and
 // annotations stay on it, and marks that other modules set stay too, since those own them as well.
-func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource) error {
+func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource) error {
 	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -74,7 +73,7 @@ func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKi
 // reapply applies nothing but this metadata of a namespace as a manager, which gives up all else that it owned. A namespace
 // that is gone, or is another by now, has nothing to give up.
 func (r *Remover) reapply(
-	ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource,
+	ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource,
 	manager string, metadata map[string]any,
 ) error {
 	identity := map[string]any{"name": live.Name, "uid": live.UID}

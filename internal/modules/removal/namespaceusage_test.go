@@ -110,11 +110,11 @@ func (c fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pluralsMapper knows all kinds of Kubernetes and of example.com.
 type pluralsMapper struct{}
 
-func (pluralsMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
-	if _, builtIn := clusters.BuiltIn(gvk.GroupKind()); !builtIn && gvk.Group != "example.com" {
-		return clusters.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
+func (pluralsMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
+	if _, builtIn := kinds.BuiltIn(gvk.GroupKind()); !builtIn && gvk.Group != "example.com" {
+		return kinds.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
 	}
-	return clusters.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: true}, nil
+	return kinds.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: true}, nil
 }
 
 func ownedObject(name string, owners ...metav1.OwnerReference) metav1.PartialObjectMetadata {

@@ -63,8 +63,8 @@ func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMeta
 
 type samplesMapper struct{}
 
-func (samplesMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
-	return clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Group: gvk.Group, Version: "v1", Resource: "samples"}, Namespaced: true}, nil
+func (samplesMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
+	return kinds.Resource{GroupVersionResource: schema.GroupVersionResource{Group: gvk.Group, Version: "v1", Resource: "samples"}, Namespaced: true}, nil
 }
 
 func ownedSample(name, owner string) metav1.PartialObjectMetadata {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
@@ -41,7 +40,7 @@ func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKi
 	if err != nil {
 		return nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", gvk.Kind, err))
 	}
-	_, err = inOneOf(resources, func(resource clusters.Resource) error {
+	_, err = inOneOf(resources, func(resource kinds.Resource) error {
 		clear(listed)
 		return objects.MetadataOf(ctx, r.Cluster, resource, r.Owner.Selector(), func(live *metav1.PartialObjectMetadata) {
 			listed[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = r.Owner.Owns(live)

@@ -94,27 +94,27 @@ func (r *Remover) note(e v1beta2.InventoryEntry, there bool) {
 // resource is how to address a kind: where the version that it was applied with is no longer served, another one may
 // be. A kind that the module defines is addressed in the version in which it is stored, in which the API server answers
 // even when the conversion webhook is down.
-func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
 	all, err := r.resources(ctx, gvk)
 	if err != nil {
-		return clusters.Resource{}, err
+		return kinds.Resource{}, err
 	}
 	return all[0], nil
 }
 
 // resources are all ways to address a kind, the best one first. An object may have been stored before its kind's stored
 // version was changed; without the conversion webhook, the API server can return it in that older version only.
-func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([]clusters.Resource, error) {
+func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([]kinds.Resource, error) {
 	if stored := r.groups.stored(gvk.GroupKind()); len(stored) > 0 {
 		return stored, nil
 	}
 	resource, err := r.Mapper.Served(ctx, gvk)
-	return []clusters.Resource{resource}, err
+	return []kinds.Resource{resource}, err
 }
 
 // inOneOf tries one version after the other until the API server can answer, and returns the one in which it did. The
 // error is that of the first one.
-func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (clusters.Resource, error) {
+func inOneOf(resources []kinds.Resource, ask func(kinds.Resource) error) (kinds.Resource, error) {
 	var first error
 	for _, resource := range resources {
 		err := ask(resource)
@@ -127,13 +127,13 @@ func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (
 }
 
 // Live reads the metadata of an object, and returns how to address it; nil when it, or its kind, does not exist.
-func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
+func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, kinds.Resource, error) {
 	resources, err := r.resources(ctx, gvk)
 	if err != nil {
-		return nil, clusters.Resource{}, kinds.IgnoreNoMatch(err)
+		return nil, kinds.Resource{}, kinds.IgnoreNoMatch(err)
 	}
 	var live *metav1.PartialObjectMetadata
-	resource, err := inOneOf(resources, func(resource clusters.Resource) (err error) {
+	resource, err := inOneOf(resources, func(resource kinds.Resource) (err error) {
 		live, err = r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		return err
 	})
@@ -150,7 +150,7 @@ func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name ty
 type dataKind struct {
 	schema.GroupKind
 	// resources are how to address it: first in the version in which it is stored, which needs no conversion.
-	resources []clusters.Resource
+	resources []kinds.Resource
 }
 
 // servedGroups is what a cluster serves, by group, each read once.
@@ -172,7 +172,7 @@ func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group st
 }
 
 // stored returns the ways to address a kind, the version in which it is stored first, where its group was read.
-func (g servedGroups) stored(kind schema.GroupKind) []clusters.Resource {
+func (g servedGroups) stored(kind schema.GroupKind) []kinds.Resource {
 	for plural, of := range g[kind.Group] {
 		if of.Kind == kind.Kind {
 			return resourcesOf(kind.Group, plural, of)
@@ -181,11 +181,11 @@ func (g servedGroups) stored(kind schema.GroupKind) []clusters.Resource {
 	return nil
 }
 
-func resourcesOf(group, plural string, of clusters.Served) []clusters.Resource {
-	all := make([]clusters.Resource, 0, len(of.Versions))
+func resourcesOf(group, plural string, of clusters.Served) []kinds.Resource {
+	all := make([]kinds.Resource, 0, len(of.Versions))
 	for _, version := range of.Versions {
 		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
-		all = append(all, clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced})
+		all = append(all, kinds.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced})
 	}
 	return all
 }

@@ -106,7 +106,7 @@ func (h *Harness) Work(t testing.TB, proxy *faultproxy.Proxy) *Worker {
 			workers.RegisterWorkflows(each)
 		}
 		for _, step := range []any{
-			p.Manifests.Install.ApplyManifest, p.Manifests.Install.FollowModules, p.Manifests.Install.EnsureDefaultCR, p.Manifests.Steps.ReportManifest,
+			p.Manifests.Install.ApplyManifest, p.Manifests.Install.FollowModules, p.Manifests.Install.EnsureDefaultCR, p.Manifests.Install.ReportManifest,
 			p.Manifests.Uninstall.RemoveManifest, p.Manifests.Uninstall.WaitRemoval,
 		} {
 			each.RegisterActivity(step)

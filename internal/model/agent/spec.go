@@ -1,8 +1,7 @@
-// Package agents knows what the agent in a remote cluster is to be: one wish for all clusters of an instance, made of its
-// Watchers, its flags and the authorities that it trusts (Source), the objects that come of it (Wish.Objects), and the
-// Manifest that brings them (NewManifest), by which the agent is installed, compared and removed like a module. In the control
-// plane that is a RemoteAgent.
-package agents
+// Package agent describes the agent that Lifecycle Manager runs in a remote cluster: its Spec, which is the same for all
+// clusters of an instance, the objects that it consists of (Spec.Objects), and the Manifest that installs them (NewManifest). By
+// that Manifest the agent is installed, compared and removed like a module. The control plane stores it as a RemoteAgent.
+package agent
 
 import (
 	"cmp"
@@ -20,11 +19,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonInvalidWish: what a Manifest says of the agent cannot be read.
-const ReasonInvalidWish = "InvalidAgent"
+// ReasonInvalidSpec: what a Manifest says of the agent cannot be read.
+const ReasonInvalidSpec = "InvalidAgent"
 
-// Wish is what the agent of a remote cluster is to be. Two wishes are the same where their Encode is.
-type Wish struct {
+// Spec is what the agent of a remote cluster is to be. Two specs are the same where their Encode is.
+type Spec struct {
 	// Image is that of the agent, MemoryLimit and CPULimit those of its container.
 	Image       string `json:"image"`
 	MemoryLimit string `json:"memoryLimit,omitempty"`
@@ -74,15 +73,15 @@ func WatchesOf(settings desired.Settings, watchers []v1beta2.Watcher) []Watch {
 	return all
 }
 
-// Version is short, and another one for another wish.
-func (w Wish) Version() string {
-	sum := sha256.Sum256([]byte(w.Encode()))
+// Version is short, and another one for another spec.
+func (s Spec) Version() string {
+	sum := sha256.Sum256([]byte(s.Encode()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Encode is the wish as it is in the annotation of a RemoteAgent (desired.AnnotationAgent).
-func (w Wish) Encode() string {
-	encoded, err := json.Marshal(w)
+// Encode is the spec as it is in the annotation of a RemoteAgent (desired.AnnotationAgent).
+func (s Spec) Encode() string {
+	encoded, err := json.Marshal(s)
 	if err != nil {
 		return "" // not reachable: strings, and maps and lists of them, can always be encoded
 	}
@@ -90,8 +89,8 @@ func (w Wish) Encode() string {
 }
 
 // ImageVersion is the tag of the agent's image, or the end of its digest.
-func (w Wish) ImageVersion() string {
-	name := w.Image[strings.LastIndex(w.Image, "/")+1:]
+func (s Spec) ImageVersion() string {
+	name := s.Image[strings.LastIndex(s.Image, "/")+1:]
 	if _, digest, is := strings.Cut(name, "@"); is {
 		return digest[max(0, len(digest)-12):]
 	}
@@ -101,16 +100,16 @@ func (w Wish) ImageVersion() string {
 	return "latest"
 }
 
-// Of is the wish of a Manifest; is tells whether it is one of an agent.
-func Of(m *v1beta2.Manifest) (wish Wish, is bool, err error) {
+// Of is the spec of a Manifest; is tells whether it is one of an agent.
+func Of(m *v1beta2.Manifest) (spec Spec, is bool, err error) {
 	encoded, is := m.Annotations[desired.AnnotationAgent]
 	if !is {
-		return Wish{}, false, nil
+		return Spec{}, false, nil
 	}
-	if err := json.Unmarshal([]byte(encoded), &wish); err != nil {
-		return Wish{}, true, fault.New(fault.Rejected, ReasonInvalidWish, "the annotation %s cannot be read: %w", desired.AnnotationAgent, err)
+	if err := json.Unmarshal([]byte(encoded), &spec); err != nil {
+		return Spec{}, true, fault.New(fault.Rejected, ReasonInvalidSpec, "the annotation %s cannot be read: %w", desired.AnnotationAgent, err)
 	}
-	return wish, true, nil
+	return spec, true, nil
 }
 
 // webhookName is the name of a webhook, which is a domain name.
@@ -123,3 +122,6 @@ func (w Watch) resource() string {
 	}
 	return w.Resource
 }
+
+// Unknown replaces the version of a spec that cannot be worked out, for a reason that only a change removes.
+func Unknown(reason string) string { return "unknown: " + reason }

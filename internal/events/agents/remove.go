@@ -1,6 +1,4 @@
-// Package agent brings the certificate of the agent to a remote cluster, and removes what an agent, upstream's or ours, left
-// there, with its certificate in the control plane, where nobody would renew or remove it.
-package agent
+package agents
 
 import (
 	"context"
@@ -15,16 +13,16 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
 // objects are all that releases of upstream have brought into remote clusters. The webhook goes first, so that nothing is
 // asked of a Service that is gone.
-func objects() []agents.Leftover {
+func objects() []agent.Leftover {
 	core, networking := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "networking.k8s.io", Version: "v1"}
-	return append([]agents.Leftover{
+	return append([]agent.Leftover{
 		{GVK: schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}.WithKind("ValidatingWebhookConfiguration"), Name: shared.AgentName},
 		{GVK: schema.GroupVersion{Group: "apps", Version: "v1"}.WithKind("Deployment"), Name: shared.AgentName, Namespaced: true},
 		{GVK: core.WithKind("Service"), Name: shared.AgentName, Namespaced: true},
@@ -35,7 +33,7 @@ func objects() []agents.Leftover {
 		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyMetrics, Namespaced: true},
 		{GVK: networking.WithKind("NetworkPolicy"), Name: shared.AgentPolicyDNS, Namespaced: true},
 		{GVK: schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}.WithKind("PriorityClass"), Name: shared.AgentPriorityClass},
-	}, agents.Leftovers()...)
+	}, agent.Leftovers()...)
 }
 
 // IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: without events nobody else

@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"fmt"
@@ -35,8 +35,8 @@ const (
 
 // Objects are those of the agent, in the namespace of the remote Kyma. They belong to the caller. Limits that are no
 // quantities are a fault that needs a change.
-func (w Wish) Objects(namespace string) ([]*unstructured.Unstructured, error) {
-	deployment, err := w.deployment()
+func (s Spec) Objects(namespace string) ([]*unstructured.Unstructured, error) {
+	deployment, err := s.deployment()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (w Wish) Objects(namespace string) ([]*unstructured.Unstructured, error) {
 		{"", "v1", "Service", true, service(shared.AgentName, "webhook", 443, portWebhook)},
 		{"", "v1", "Service", true, service(shared.AgentMetricsService, "http-metrics", shared.AgentMetricsPort, portMetrics)},
 		{"apps", "v1", "Deployment", true, deployment},
-		{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", false, w.webhooks(namespace)},
+		{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", false, s.webhooks(namespace)},
 	}
 	var all []*unstructured.Unstructured
 	for _, each := range typed {
@@ -64,7 +64,7 @@ func (w Wish) Objects(namespace string) ([]*unstructured.Unstructured, error) {
 		}
 		all = append(all, u)
 	}
-	for _, policy := range w.networkPolicies() {
+	for _, policy := range s.networkPolicies() {
 		u, err := toUnstructured(policy, "networking.k8s.io", "v1", "NetworkPolicy")
 		if err != nil {
 			return nil, err
@@ -107,8 +107,8 @@ func service(name, port string, number int32, target string) *corev1.Service {
 }
 
 // deployment runs the agent as its image has it; all that it needs is in its environment, which upstream's agent reads too.
-func (w Wish) deployment() (*appsv1.Deployment, error) {
-	limits, err := w.limits()
+func (s Spec) deployment() (*appsv1.Deployment, error) {
+	limits, err := s.limits()
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 				},
 				Containers: []corev1.Container{{
-					Name: "server", Image: w.Image, ImagePullPolicy: corev1.PullIfNotPresent,
-					Env: w.environment(),
+					Name: "server", Image: s.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+					Env: s.environment(),
 					Ports: []corev1.ContainerPort{
 						{Name: portWebhook, ContainerPort: shared.AgentPort, Protocol: corev1.ProtocolTCP},
 						{Name: portMetrics, ContainerPort: shared.AgentMetricsPort, Protocol: corev1.ProtocolTCP},
@@ -154,14 +154,14 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 }
 
 // environment is all that the agent is told.
-func (w Wish) environment() []corev1.EnvVar {
+func (s Spec) environment() []corev1.EnvVar {
 	all := []corev1.EnvVar{
-		{Name: "KCP_ADDR", Value: w.Listener}, {Name: "KCP_CONTRACT", Value: "v2"},
+		{Name: "KCP_ADDR", Value: s.Listener}, {Name: "KCP_CONTRACT", Value: "v2"},
 		{Name: "WEBHOOK_PORT", Value: fmt.Sprint(shared.AgentPort)}, {Name: "METRICS_PORT", Value: fmt.Sprint(shared.AgentMetricsPort)},
 		{Name: "CA_CERT", Value: mountPath + "/" + shared.CertificateAuthorityKey},
 		{Name: "TLS_CERT", Value: mountPath + "/" + shared.CertificateKey}, {Name: "TLS_KEY", Value: mountPath + "/" + shared.PrivateKeyKey},
 	}
-	if w.FIPS {
+	if s.FIPS {
 		// The hybrid key exchange that TLS prefers otherwise has a part that is not approved.
 		all = append(all, corev1.EnvVar{Name: "GODEBUG", Value: "fips140=only,tlsmlkem=0"})
 	}
@@ -169,18 +169,18 @@ func (w Wish) environment() []corev1.EnvVar {
 }
 
 // limits are those of the container; it asks for what it needs.
-func (w Wish) limits() (corev1.ResourceRequirements, error) {
+func (s Spec) limits() (corev1.ResourceRequirements, error) {
 	all := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi"), corev1.ResourceCPU: resource.MustParse("10m")},
 		Limits:   corev1.ResourceList{},
 	}
-	for name, text := range map[corev1.ResourceName]string{corev1.ResourceMemory: w.MemoryLimit, corev1.ResourceCPU: w.CPULimit} {
+	for name, text := range map[corev1.ResourceName]string{corev1.ResourceMemory: s.MemoryLimit, corev1.ResourceCPU: s.CPULimit} {
 		if text == "" {
 			continue
 		}
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil {
-			return all, fault.New(fault.Rejected, ReasonInvalidWish, "the agent's limit of %s: %q is no quantity: %w", name, text, err)
+			return all, fault.New(fault.Rejected, ReasonInvalidSpec, "the agent's limit of %s: %q is no quantity: %w", name, text, err)
 		}
 		all.Limits[name] = quantity
 		if request := all.Requests[name]; request.Cmp(quantity) > 0 {
@@ -192,13 +192,13 @@ func (w Wish) limits() (corev1.ResourceRequirements, error) {
 
 // webhooks has one entry for each Watcher. They never refuse anything, and the API server goes on without an agent that does
 // not answer.
-func (w Wish) webhooks(namespace string) *admissionv1.ValidatingWebhookConfiguration {
+func (s Spec) webhooks(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 	all := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: named(shared.AgentName)}
-	for _, watch := range w.Watches {
+	for _, watch := range s.Watches {
 		all.Webhooks = append(all.Webhooks, admissionv1.ValidatingWebhook{
 			Name: watch.webhookName(),
 			ClientConfig: admissionv1.WebhookClientConfig{
-				CABundle: []byte(w.Authorities),
+				CABundle: []byte(s.Authorities),
 				Service:  &admissionv1.ServiceReference{Namespace: namespace, Name: shared.AgentName, Path: ptr.To(shared.ValidatePath(watch.Manager))},
 			},
 			Rules: []admissionv1.RuleWithOperations{{
@@ -217,7 +217,7 @@ func (w Wish) webhooks(namespace string) *admissionv1.ValidatingWebhookConfigura
 
 // networkPolicies let through what the agent needs where a policy forbids all else. Who calls the webhook cannot be told by
 // labels: the API server is not in the cluster, and where it comes from differs.
-func (w Wish) networkPolicies() []*networkingv1.NetworkPolicy {
+func (s Spec) networkPolicies() []*networkingv1.NetworkPolicy {
 	port := func(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {
 		return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: ptr.To(intstr.FromInt(number))}
 	}
@@ -245,7 +245,7 @@ func (w Wish) networkPolicies() []*networkingv1.NetworkPolicy {
 	return []*networkingv1.NetworkPolicy{
 		ingress(shared.AgentPolicyWebhook, shared.AgentPort),
 		ingress(shared.AgentPolicyMetrics, shared.AgentMetricsPort, scraper),
-		egress(shared.AgentPolicyEvents, port(corev1.ProtocolTCP, 443), port(corev1.ProtocolTCP, w.listenerPort())),
+		egress(shared.AgentPolicyEvents, port(corev1.ProtocolTCP, 443), port(corev1.ProtocolTCP, s.listenerPort())),
 		egress(shared.AgentPolicyDNS, port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53), port(corev1.ProtocolUDP, 8053), port(corev1.ProtocolTCP, 8053)),
 	}
 }

@@ -1,4 +1,4 @@
-package agent_test
+package agents_test
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
@@ -68,8 +68,8 @@ func (a authority) sign(t *testing.T) []byte {
 // newRemote is a remote cluster that notes who owns which fields, as a real one does.
 func newRemote() *fake.ClientBuilder { return fake.NewClientBuilder().WithReturnManagedFields() }
 
-func wanted(certificate, authorities []byte, version string) agent.Secret {
-	return agent.Secret{
+func wanted(certificate, authorities []byte, version string) agents.Secret {
+	return agents.Secret{
 		Namespace: "kyma-system", Annotations: map[string]string{"from": "here"},
 		Certificate: certificate, PrivateKey: []byte("key " + version), Authorities: authorities, Version: version,
 	}
@@ -92,7 +92,7 @@ func TestTheCertificateIsBroughtOnceAndPutRight(t *testing.T) {
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
 	for _, writes := range []int{1, 0} {
-		wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+		wrote, err := agents.EnsureCertificate(t.Context(), remote, secret)
 		require.NoError(t, err)
 		require.Equal(t, writes, wrote)
 	}
@@ -103,7 +103,7 @@ func TestTheCertificateIsBroughtOnceAndPutRight(t *testing.T) {
 
 	found.Data[shared.PrivateKeyKey] = []byte("of somebody else")
 	require.NoError(t, remote.Update(t.Context(), found))
-	wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	wrote, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.Equal(t, 1, wrote)
 	require.Equal(t, "key 1", string(secretIn(t, remote).Data[shared.PrivateKeyKey]))
@@ -117,13 +117,13 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 	}
 	remote := newRemote().WithObjects(webhooks).Build()
 	first := before.sign(t)
-	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
+	_, err := agents.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
 	require.NoError(t, err)
 
 	both := append(append([]byte{}, before.pem...), after.pem...)
 	second := wanted(after.sign(t), both, "2")
-	wrote, err := agent.EnsureCertificate(t.Context(), remote, second)
-	require.Equal(t, agent.ReasonHeldBack, fault.Of(err).Reason)
+	wrote, err := agents.EnsureCertificate(t.Context(), remote, second)
+	require.Equal(t, agents.ReasonHeldBack, fault.Of(err).Reason)
 	require.Equal(t, fault.Pending, fault.Of(err).Kind)
 	require.Equal(t, 1, wrote, "the authorities come at once")
 	found := secretIn(t, remote)
@@ -134,7 +134,7 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 	require.NoError(t, remote.Get(t.Context(), client.ObjectKeyFromObject(webhooks), webhooks))
 	webhooks.Webhooks[0].ClientConfig.CABundle = both
 	require.NoError(t, remote.Update(t.Context(), webhooks))
-	_, err = agent.EnsureCertificate(t.Context(), remote, second)
+	_, err = agents.EnsureCertificate(t.Context(), remote, second)
 	require.NoError(t, err)
 	require.Equal(t, second.Certificate, secretIn(t, remote).Data[shared.CertificateKey])
 }
@@ -170,15 +170,15 @@ func TestWebhooksOfOthersHoldNothingBackOnceOursAreThere(t *testing.T) {
 			remote := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(&admissionv1.ValidatingWebhookConfiguration{
 				ObjectMeta: metav1.ObjectMeta{Name: shared.AgentName, ManagedFields: test.managed}, Webhooks: test.webhooks,
 			}).Build()
-			_, err := agent.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
+			_, err := agents.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
 			require.NoError(t, err)
-			_, err = agent.EnsureCertificate(t.Context(), remote, wanted(second, both, "2"))
+			_, err = agents.EnsureCertificate(t.Context(), remote, wanted(second, both, "2"))
 			if !test.held {
 				require.NoError(t, err)
 				require.Equal(t, second, secretIn(t, remote).Data[shared.CertificateKey])
 				return
 			}
-			require.Equal(t, agent.ReasonHeldBack, fault.Of(err).Reason)
+			require.Equal(t, agents.ReasonHeldBack, fault.Of(err).Reason)
 			require.Equal(t, first, secretIn(t, remote).Data[shared.CertificateKey])
 		})
 	}
@@ -188,7 +188,7 @@ func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
 	remote := newRemote().WithObjects(theirs).Build()
 	a := newAuthority(t, "one")
-	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(a.sign(t), a.pem, "1"))
+	_, err := agents.EnsureCertificate(t.Context(), remote, wanted(a.sign(t), a.pem, "1"))
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.Empty(t, secretIn(t, remote).Data)
 }
@@ -201,7 +201,7 @@ func TestWhatAnAPIServerSaysOfTheSecretIsNoMessage(t *testing.T) {
 			return invalid{errors.New("tls.key: " + string(secret.PrivateKey))}
 		},
 	})
-	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.NotContains(t, fault.Of(err).Message, "key 1")
 }

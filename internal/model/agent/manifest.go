@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +12,8 @@ import (
 const builtIn = "built-in"
 
 // NewManifest is the Manifest that brings the agent of a Kyma into its remote cluster. It has all that a module's has that the
-// installation knows of, and the wish in an annotation. In the control plane it is a RemoteAgent (package installations).
-func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desired.Settings, sync desired.Sync, wish Wish) *v1beta2.Manifest {
+// installation knows of, and the spec in an annotation. In the control plane it is a RemoteAgent (package installations).
+func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desired.Settings, sync desired.Sync, spec Spec) *v1beta2.Manifest {
 	m := &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
@@ -27,15 +27,15 @@ func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desir
 				shared.AnnotationFQDN:             shared.AgentComponent,
 				shared.AnnotationOCMComponentName: shared.AgentComponent,
 				desired.AnnotationRemoteNamespace: sync.Namespace,
-				desired.AnnotationAgent:           wish.Encode(),
+				desired.AnnotationAgent:           spec.Encode(),
 			},
 		},
 		Spec: v1beta2.ManifestSpec{
 			CustomResourcePolicy: v1beta2.CustomResourcePolicyCreateAndDelete,
 			Remote:               true,
-			Version:              wish.ImageVersion(),
+			Version:              spec.ImageVersion(),
 			Install: v1beta2.InstallInfo{Name: shared.AgentName, Source: v1beta2.ImageSpec{
-				Type: v1beta2.ImageSourceOCIRef, Repo: builtIn, Name: shared.AgentComponent, Ref: wish.Version(),
+				Type: v1beta2.ImageSourceOCIRef, Repo: builtIn, Name: shared.AgentComponent, Ref: spec.Version(),
 			}},
 			Manager: &v1beta2.Manager{
 				GroupVersionKind: v1beta2.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},

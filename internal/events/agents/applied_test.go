@@ -1,4 +1,4 @@
-package agent_test
+package agents_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
@@ -28,7 +28,7 @@ func changes() map[string]change {
 		"another private key":              {of: func(s *corev1.Secret) { s.Data[shared.PrivateKeyKey] = []byte("of somebody else") }},
 		"another certificate":              {of: func(s *corev1.Secret) { s.Data[shared.CertificateKey] = []byte("of somebody else") }},
 		"no authorities":                   {of: func(s *corev1.Secret) { delete(s.Data, shared.CertificateAuthorityKey) }},
-		"another version":                  {of: func(s *corev1.Secret) { s.Annotations[agent.AnnotationVersion] = "0" }},
+		"another version":                  {of: func(s *corev1.Secret) { s.Annotations[agents.AnnotationVersion] = "0" }},
 		"no word of whose it is":           {of: func(s *corev1.Secret) { delete(s.Annotations, "from") }},
 		"no label":                         {of: func(s *corev1.Secret) { s.Labels = nil }},
 		"managed fields that were cleared": {of: func(s *corev1.Secret) { s.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
@@ -66,7 +66,7 @@ func corrects(t *testing.T, remote client.Client, namespace string, test change)
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
 	secret.Namespace = namespace
-	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.False(t, isLostIn(t, remote, namespace), "it is as it was brought")
 
@@ -75,7 +75,7 @@ func corrects(t *testing.T, remote client.Client, namespace string, test change)
 	require.NoError(t, remote.Update(t.Context(), found, client.FieldOwner("kubectl-edit")))
 	require.Equal(t, !test.foreign, isLostIn(t, remote, namespace))
 
-	wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	wrote, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.Equal(t, test.foreign, wrote == 0)
 	require.False(t, isLostIn(t, remote, namespace))
@@ -90,7 +90,7 @@ func corrects(t *testing.T, remote client.Client, namespace string, test change)
 func TestWhatSomebodyChangedAndPutBackIsOursAgain(t *testing.T) {
 	a := newAuthority(t, "one")
 	remote, secret := newRemote().Build(), wanted(a.sign(t), a.pem, "1")
-	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	for _, key := range []string{"another", "key 1"} {
 		found := secretIn(t, remote)
@@ -98,7 +98,7 @@ func TestWhatSomebodyChangedAndPutBackIsOursAgain(t *testing.T) {
 		require.NoError(t, remote.Update(t.Context(), found, client.FieldOwner("kubectl-edit")))
 	}
 	require.True(t, isLost(t, remote))
-	wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	wrote, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.Equal(t, 1, wrote)
 	require.False(t, isLost(t, remote))
@@ -121,7 +121,7 @@ func isLost(t *testing.T, remote client.Client) bool {
 
 func isLostIn(t *testing.T, remote client.Client, namespace string) bool {
 	t.Helper()
-	found, err := agent.Metadata(t.Context(), remote, namespace)
+	found, err := agents.Metadata(t.Context(), remote, namespace)
 	require.NoError(t, err)
-	return agent.IsLost(found, map[string]string{"from": "here"})
+	return agents.IsLost(found, map[string]string{"from": "here"})
 }

@@ -1,4 +1,4 @@
-package agent_test
+package agents_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agent"
+	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
@@ -34,7 +34,7 @@ func startedWith(t *testing.T, remote client.Client) string {
 	d := deployed()
 	require.NoError(t, remote.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 	require.Equal(t, shared.AgentName, d.Spec.Template.Labels["app"])
-	return d.Spec.Template.Labels[agent.LabelRestart]
+	return d.Spec.Template.Labels[agents.LabelRestart]
 }
 
 func TestPodsThatReadTheirCertificateOnceAreRestartedForEachAndForNothingElse(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPodsThatReadTheirCertificateOnceAreRestartedForEachAndForNothingElse(t 
 	secret := wanted(a.sign(t), a.pem, "1")
 	ensure := func(writes int) {
 		t.Helper()
-		wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+		wrote, err := agents.EnsureCertificate(t.Context(), remote, secret)
 		require.NoError(t, err)
 		require.Equal(t, writes, wrote)
 	}
@@ -78,11 +78,11 @@ func TestARestartThatFailedIsMadeUpFor(t *testing.T) {
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
 	secret.Restart = true
-	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, secret.Certificate, secretIn(t, remote).Data[shared.CertificateKey])
 	failing = false
-	_, err = agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err = agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.NotEmpty(t, startedWith(t, remote))
 }
@@ -98,19 +98,19 @@ func TestNothingIsRestartedForACertificateThatWaits(t *testing.T) {
 	remote := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(webhooks, upstreams).Build()
 	secret := wanted(before.sign(t), before.pem, "1")
 	secret.Restart = true
-	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	require.Empty(t, startedWith(t, remote), "it is still to be taken over")
 
 	require.NoError(t, remote.Delete(t.Context(), upstreams))
 	require.NoError(t, remote.Create(t.Context(), deployed()))
-	_, err = agent.EnsureCertificate(t.Context(), remote, secret)
+	_, err = agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
 	first := startedWith(t, remote)
 	require.NotEmpty(t, first)
 	next := wanted(after.sign(t), append(before.pem, after.pem...), "2")
 	next.Restart = true
-	_, err = agent.EnsureCertificate(t.Context(), remote, next)
-	require.Equal(t, agent.ReasonHeldBack, fault.Of(err).Reason)
+	_, err = agents.EnsureCertificate(t.Context(), remote, next)
+	require.Equal(t, agents.ReasonHeldBack, fault.Of(err).Reason)
 	require.Equal(t, first, startedWith(t, remote))
 }

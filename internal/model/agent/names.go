@@ -1,4 +1,4 @@
-package agents
+package agent
 
 import (
 	"net"
@@ -10,8 +10,8 @@ import (
 )
 
 // listenerPort is the port of the listener as agents see it: 443 where the address has none.
-func (w Wish) listenerPort() int {
-	_, text, err := net.SplitHostPort(w.Listener)
+func (s Spec) listenerPort() int {
+	_, text, err := net.SplitHostPort(s.Listener)
 	if err != nil {
 		return 443
 	}

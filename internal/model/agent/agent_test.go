@@ -1,7 +1,6 @@
-package agents_test
+package agent_test
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -16,12 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/internal/events/agents"
+	"github.com/kyma-project/lifecycle-manager/internal/model/agent"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
@@ -42,14 +39,14 @@ func watcher(namespace, name string, change func(*v1beta2.Watcher)) v1beta2.Watc
 	return w
 }
 
-func wish(watchers ...v1beta2.Watcher) agents.Wish {
-	return agents.Wish{
+func specOf(watchers ...v1beta2.Watcher) agent.Spec {
+	return agent.Spec{
 		Image: "registry.example/agent:1.2.3", MemoryLimit: "200Mi", CPULimit: "0.1", Listener: "listener.example:8443", Authorities: "PEM",
-		Watches: agents.WatchesOf(desired.Settings{}, watchers),
+		Watches: agent.WatchesOf(desired.Settings{}, watchers),
 	}
 }
 
-func objectsOf(t *testing.T, w agents.Wish) map[string]*unstructured.Unstructured {
+func objectsOf(t *testing.T, w agent.Spec) map[string]*unstructured.Unstructured {
 	t.Helper()
 	objects, err := w.Objects("kyma-system")
 	require.NoError(t, err)
@@ -70,7 +67,7 @@ func decode[T any](t *testing.T, u *unstructured.Unstructured) T {
 }
 
 func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
-	objects := objectsOf(t, wish(watcher("kcp-system", "kyma", nil)))
+	objects := objectsOf(t, specOf(watcher("kcp-system", "kyma", nil)))
 	require.ElementsMatch(t, []string{
 		"Deployment skr-webhook", "Service skr-webhook", "Service skr-webhook-metrics", "PriorityClass skr-webhook-priority",
 		"ValidatingWebhookConfiguration skr-webhook", "NetworkPolicy kyma-project.io--seed-to-watcher",
@@ -101,7 +98,7 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 }
 
 func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
-	godebug := func(w agents.Wish) []string {
+	godebug := func(w agent.Spec) []string {
 		var all []string
 		for _, variable := range decode[appsv1.Deployment](t, objectsOf(t, w)["Deployment skr-webhook"]).Spec.Template.Spec.Containers[0].Env {
 			if variable.Name == "GODEBUG" {
@@ -110,7 +107,7 @@ func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
 		}
 		return all
 	}
-	without, with := wish(), wish()
+	without, with := specOf(), specOf()
 	with.FIPS = true
 	require.Empty(t, godebug(without))
 	require.NotContains(t, without.Encode(), "fips", "the wish of an instance without FIPS stays as it was before there was this field")
@@ -119,7 +116,7 @@ func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
 }
 
 func TestEachWatcherHasAWebhookThatNeverRefuses(t *testing.T) {
-	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, wish(
+	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, specOf(
 		watcher("kcp-system", "kyma", nil),
 		watcher("other", "modules", func(w *v1beta2.Watcher) {
 			w.Spec.Manager, w.Labels = "", map[string]string{shared.LabelManagedBy: "lifecycle-manager"}
@@ -144,12 +141,12 @@ func TestEachWatcherHasAWebhookThatNeverRefuses(t *testing.T) {
 }
 
 func TestTheLastWatchersEntryGoesAndTheAgentStays(t *testing.T) {
-	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, wish())["ValidatingWebhookConfiguration skr-webhook"])
+	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, specOf())["ValidatingWebhookConfiguration skr-webhook"])
 	require.Empty(t, configuration.Webhooks)
 }
 
 func TestALimitThatIsNoQuantityNeedsAChange(t *testing.T) {
-	w := wish()
+	w := specOf()
 	w.MemoryLimit = "a lot"
 	_, err := w.Objects("kyma-system")
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
@@ -161,21 +158,21 @@ func TestALimitThatIsNoQuantityNeedsAChange(t *testing.T) {
 
 func TestAManifestSaysWhatTheAgentIsToBe(t *testing.T) {
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "one", UID: "1"}}
-	w := wish(watcher("kcp-system", "kyma", nil))
-	m := agents.NewManifest(kyma, metav1.OwnerReference{UID: "1"}, desired.Settings{ImagePullSecret: "pull"}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, w)
+	w := specOf(watcher("kcp-system", "kyma", nil))
+	m := agent.NewManifest(kyma, metav1.OwnerReference{UID: "1"}, desired.Settings{ImagePullSecret: "pull"}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, w)
 	require.True(t, desired.IsAgent(m))
 	require.False(t, m.IsMandatory(), "it is no module")
 	require.Equal(t, "1.2.3", m.Spec.Version)
 	require.Equal(t, "pull", m.Annotations[desired.AnnotationImagePullSecret])
-	read, is, err := agents.Of(m)
+	read, is, err := agent.Of(m)
 	require.NoError(t, err)
 	require.True(t, is)
 	require.Equal(t, w, read)
 
 	m.Annotations[desired.AnnotationAgent] = "{"
-	_, _, err = agents.Of(m)
-	require.Equal(t, agents.ReasonInvalidWish, fault.Of(err).Reason)
-	_, is, err = agents.Of(&v1beta2.Manifest{})
+	_, _, err = agent.Of(m)
+	require.Equal(t, agent.ReasonInvalidSpec, fault.Of(err).Reason)
+	_, is, err = agent.Of(&v1beta2.Manifest{})
 	require.NoError(t, err)
 	require.False(t, is)
 }
@@ -184,63 +181,6 @@ func TestTheVersionIsTheTagOrTheDigest(t *testing.T) {
 	for image, version := range map[string]string{
 		"agent": "latest", "host:5000/agent": "latest", "host:5000/agent:1.0.0": "1.0.0", "agent@sha256:0123456789abcdef0123": "89abcdef0123",
 	} {
-		require.Equal(t, version, agents.Wish{Image: image}.ImageVersion(), image)
+		require.Equal(t, version, agent.Spec{Image: image}.ImageVersion(), image)
 	}
-}
-
-func TestWhatAgentsAreToBeFollowsWatchersAndIsNeverGuessed(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1beta2.AddToScheme(scheme))
-	one := watcher("kcp-system", "kyma", nil)
-	watchers := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&one).Build()
-	var failed error
-	source, err := agents.NewSource(agents.Options{
-		Settings: desired.Settings{Watching: desired.Watching{Image: "agent:1"}}, Watchers: watchers,
-		Authorities: func(context.Context) ([]byte, error) { return []byte("PEM"), nil },
-		Address:     func(context.Context) (string, error) { return "listener:443", failed },
-		Certificate: func(context.Context, *v1beta2.Kyma) (desired.SecretVersion, error) {
-			return desired.SecretVersion{}, nil
-		},
-	})
-	require.NoError(t, err)
-	before, err := source.Version(t.Context())
-	require.NoError(t, err)
-
-	one.Spec.LabelsToWatch = nil
-	require.NoError(t, watchers.Update(t.Context(), &one))
-	after, err := source.Version(t.Context())
-	require.NoError(t, err)
-	require.NotEqual(t, before, after)
-
-	failed = fault.New(fault.Pending, "GatewayNotFound", "there is no Gateway")
-	unknown, err := source.Version(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, agents.Unknown("GatewayNotFound"), unknown)
-	failed = fault.New(fault.Transient, "Error", "not now")
-	_, err = source.Version(t.Context())
-	require.Error(t, err)
-}
-
-func TestAuthoritiesAreReadOnceInAWhile(t *testing.T) {
-	key := types.NamespacedName{Namespace: "istio-system", Name: "listener"}
-	secrets := fake.NewClientBuilder().Build()
-	now := time.Now()
-	authorities := agents.NewAuthorities(secrets, key, func() time.Time { return now })
-	_, err := authorities.Get(t.Context())
-	require.Equal(t, fault.Pending, fault.Of(err).Kind)
-
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string][]byte{shared.CertificateAuthorityKey: []byte("one")}}
-	require.NoError(t, secrets.Create(t.Context(), secret))
-	read, err := authorities.Get(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "one", string(read))
-	secret.Data[shared.CertificateAuthorityKey] = []byte("two")
-	require.NoError(t, secrets.Update(t.Context(), secret, &client.UpdateOptions{}))
-	read, err = authorities.Get(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "one", string(read))
-	now = now.Add(time.Minute)
-	read, err = authorities.Get(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "two", string(read))
 }

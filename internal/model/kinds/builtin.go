@@ -1,11 +1,8 @@
-package clusters
+package kinds
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // BuiltInKind is what is known of a kind of Kubernetes itself without asking a cluster.
@@ -39,25 +36,12 @@ func BuiltIn(kind schema.GroupKind) (BuiltInKind, bool) {
 	default:
 		return BuiltInKind{}, false
 	}
-	known.Plural = pluralOf(kind.WithVersion(known.Version))
+	known.Plural = PluralOf(kind.WithVersion(known.Version))
 	return known, true
 }
 
-// pluralOf is the name of the resource of a kind. It is a guess, which holds for the kinds above and for our own.
-func pluralOf(gvk schema.GroupVersionKind) string {
+// PluralOf returns the resource name of a built-in kind, or of one of our own. For other kinds it is a guess.
+func PluralOf(gvk schema.GroupVersionKind) string {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return plural.Resource
-}
-
-// ownPlural is the plural of a kind that we bring into clusters ourselves, in the version that we work with. All of
-// them are namespaced.
-func ownPlural(gvk schema.GroupVersionKind) (string, bool) {
-	if gvk.GroupVersion() != v1beta2.GroupVersion {
-		return "", false
-	}
-	switch gvk.Kind {
-	case shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta:
-		return pluralOf(gvk), true
-	}
-	return "", false
 }

@@ -1,4 +1,4 @@
-package agents_test
+package agent_test
 
 import (
 	"os"
@@ -13,12 +13,12 @@ import (
 )
 
 func TestTheDocumentedRightsInARemoteClusterSufficeForTheAgent(t *testing.T) {
-	content, err := os.ReadFile("../../deploy/rights/remote.yaml")
+	content, err := os.ReadFile("../../../deploy/rights/remote.yaml")
 	require.NoError(t, err)
 	role := &rbacv1.ClusterRole{}
 	require.NoError(t, yaml.UnmarshalStrict(content, role))
 	needed := []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Namespace"}}
-	for _, o := range objectsOf(t, wish(watcher("kcp-system", "kyma", nil))) {
+	for _, o := range objectsOf(t, specOf(watcher("kcp-system", "kyma", nil))) {
 		needed = append(needed, o.GroupVersionKind())
 	}
 	for _, gvk := range needed {

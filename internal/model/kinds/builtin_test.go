@@ -1,4 +1,4 @@
-package clusters
+package kinds
 
 import (
 	"strings"
@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 func TestThePluralsOfKindsThatNeedNoDiscovery(t *testing.T) {
@@ -62,12 +60,5 @@ func TestThePluralsOfKindsThatNeedNoDiscovery(t *testing.T) {
 		known, is := BuiltIn(schema.GroupKind{Group: group, Kind: name})
 		require.True(t, is, kind)
 		require.Equal(t, plural, known.Plural, kind)
-	}
-	for kind, plural := range map[string]string{
-		"Kyma": "kymas", "ModuleTemplate": "moduletemplates", "ModuleReleaseMeta": "modulereleasemetas",
-	} {
-		known, is := ownPlural(v1beta2.GroupVersion.WithKind(kind))
-		require.True(t, is, kind)
-		require.Equal(t, plural, known, kind)
 	}
 }

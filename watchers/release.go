@@ -41,7 +41,7 @@ func (w *watcher) releases() handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequ
 // enqueueReleased asks for the Kymas whose place was released or taken back. The first rollout of a channel, which is for the
 // version that the channel has already, has no stages: it releases all clusters in one step, so its release is spread.
 func (w *watcher) enqueueReleased(ctx context.Context, before, after *v1beta2.ModuleRollout, q kymaQueue) {
-	was, is := staged.Placer(before), staged.Placer(after)
+	was, is := staged.PlaceFunc(before), staged.PlaceFunc(after)
 	w.enqueueConcerned(ctx, after, after.Spec.From != after.Spec.To, func(c staged.Cluster) bool {
 		return staged.Released(before, was(c)) != staged.Released(after, is(c))
 	}, q)

@@ -18,12 +18,12 @@ import (
 
 // simulated is a rollout of so many clusters, which are upgraded one after the other, as fast as a control plane does them.
 type simulated struct {
-	r       *v1beta2.ModuleRollout
-	sights  []stages.Sight
-	settles []time.Time // when a cluster that was released is ready; zero for the others
-	now     time.Time
-	free    time.Time     // when the control plane is done with all that was released
-	each    time.Duration // how long it takes for one
+	r            *v1beta2.ModuleRollout
+	observations []stages.Observation
+	settles      []time.Time // when a cluster that was released is ready; zero for the others
+	now          time.Time
+	free         time.Time     // when the control plane is done with all that was released
+	each         time.Duration // how long it takes for one
 }
 
 func simulate(clusters int, parts, concurrency int32, each time.Duration) *simulated {
@@ -39,7 +39,7 @@ func simulate(clusters int, parts, concurrency int32, each time.Duration) *simul
 		s.r.Spec.Plan.Stages = append(s.r.Spec.Plan.Stages, v1beta2.RolloutStage{Name: fmt.Sprintf("s%d", i), Percent: &share})
 	}
 	for i := range clusters {
-		s.sights = append(s.sights, stages.Sight{
+		s.observations = append(s.observations, stages.Observation{
 			Cluster: stages.Cluster{UID: types.UID(fmt.Sprintf("uid-%d", i))}, Kyma: fmt.Sprintf("kcp-system/k%d", i), Version: "1.0.0", State: shared.StateReady,
 		})
 	}
@@ -51,17 +51,17 @@ func (s *simulated) step(t *testing.T) time.Time {
 	t.Helper()
 	for i, at := range s.settles {
 		if !at.IsZero() && !at.After(s.now) {
-			s.sights[i].Version = "1.1.0"
+			s.observations[i].Version = "1.1.0"
 		}
 	}
-	status, until := stages.Decide(s.r, stages.Observe(s.r, s.sights, s.now), stages.Situation{Now: s.now, Wished: "1.1.0"})
+	status, until := stages.Decide(s.r, stages.Observe(s.r, s.observations, s.now), stages.Situation{Now: s.now, Desired: "1.1.0"})
 	s.r.Status = status
-	place, coming := stages.Placer(s.r), []time.Time(nil)
+	place, coming := stages.PlaceFunc(s.r), []time.Time(nil)
 	if s.free.Before(s.now) {
 		s.free = s.now
 	}
-	for i := range s.sights {
-		if s.settles[i].IsZero() && stages.Released(s.r, place(s.sights[i].Cluster)) {
+	for i := range s.observations {
+		if s.settles[i].IsZero() && stages.Released(s.r, place(s.observations[i].Cluster)) {
 			s.free = s.free.Add(s.each)
 			s.settles[i] = s.free
 		}

@@ -149,7 +149,7 @@ func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
 // Unknown tells whether Temporal knows nothing of the first shard's sweep, open or closed.
 func (t TemporalSweeps) Unknown(ctx context.Context) (bool, error) {
 	_, err := t.Temporal.DescribeWorkflow(ctx, kick.SweepWorkflowID(0), "")
-	if _, is := errors.AsType[*serviceerror.NotFound](err); is {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return true, nil
 	}
 	if err != nil {

@@ -87,8 +87,8 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Less(t, q.options.MaxHeartbeatThrottleInterval, 10*time.Second, "%s: a lost connection is noticed in time", q.name)
 		beats := false
 		for _, each := range q.options.Interceptors {
-			_, is := each.(*heartbeats)
-			beats = beats || is
+			_, ok := each.(*heartbeats)
+			beats = beats || ok
 		}
 		// A walk heartbeats its cursor, which an empty heartbeat would wipe out.
 		require.Equal(t, expected.beats, beats, "%s: no activity can forget to heartbeat, and to stop when that fails", q.name)

@@ -176,7 +176,7 @@ func (i *takingSlots) ExecuteActivity(ctx context.Context, in *interceptor.Execu
 // modulesIn is how many modules an activity with these arguments installs.
 func modulesIn(args []any) int {
 	for _, arg := range args {
-		if modules, is := arg.(install.ModulesInput); is {
+		if modules, ok := arg.(install.ModulesInput); ok {
 			return len(modules.Manifests)
 		}
 	}

@@ -126,25 +126,25 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 	var since time.Time
 	switch r := result.(type) {
 	case []install.Installed:
-		if in, is := args[0].(install.ModulesInput); is {
+		if in, ok := args[0].(install.ModulesInput); ok {
 			all, since = r, in.Since
 		}
 	case background.Result:
-		if in, is := args[0].(background.Input); is {
+		if in, ok := args[0].(background.Input); ok {
 			all, since = r.Installed, in.Since
 			if since.IsZero() {
 				since = time.Now().Add(-took) // Nobody saw the change before this activity found it.
 			}
 		}
 	}
-	if followed, is := result.([]install.ModuleNews); is {
+	if followed, ok := result.([]install.ModuleNews); ok {
 		for _, news := range followed {
 			if !news.Fault.IsZero() {
 				w.metrics.Requeues.WithLabelValues(steps()["FollowModules"].failed("FollowModules", news.Fault), unexpected).Inc()
 			}
 		}
 	}
-	if cleaned, is := result.(background.CleanUpResult); is && cleaned.Released != nil {
+	if cleaned, ok := result.(background.CleanUpResult); ok && cleaned.Released != nil {
 		w.done("ReleaseKyma", nil, nil, nil, took)
 	}
 	for _, one := range all {

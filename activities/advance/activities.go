@@ -3,7 +3,7 @@
 // a cluster gets follows from that status (package desired); watchers hear of it and kick the Kymas.
 //
 //	activities.go the activity
-//	sights.go     what informers know of the clusters that a rollout concerns
+//	observations.go  what informers know of the clusters that a rollout concerns
 //	analysis.go   what Prometheus says of a stage
 //	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back, whether it is a hot-fix
 //	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
@@ -123,13 +123,13 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 	if err := a.readCatalog(ctx, r, &situation); err != nil {
 		return time.Time{}, err
 	}
-	sights, err := a.sights(ctx, r)
+	observations, err := a.observations(ctx, r)
 	if err != nil {
 		return time.Time{}, err
 	}
-	clusters := lists.Map(sights, func(sight rollout.Sight) rollout.Cluster { return sight.Cluster })
+	clusters := lists.Map(observations, func(observation rollout.Observation) rollout.Cluster { return observation.Cluster })
 	rollout.FixBounds(r, clusters)
-	observed := rollout.Observe(r, sights, situation.Now)
+	observed := rollout.Observe(r, observations, situation.Now)
 	if err := a.analyse(ctx, r, observed, &situation); err != nil {
 		return time.Time{}, err
 	}
@@ -139,7 +139,7 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 		return a.promote(ctx, r, observed, situation)
 	}
 	within := rollout.Recheck(r, situation.Now)
-	if concernsQuiet(&before, r, sights) {
+	if concernsQuiet(&before, r, observations) {
 		within = recheckQuiet
 	}
 	return notAfter(until, next.Phase, situation.Now.Add(within)), nil
@@ -151,12 +151,12 @@ const recheckQuiet = 5 * time.Second
 // concernsQuiet tells whether a step is about clusters that cannot be updated now: nothing of them changes, so no kick comes
 // for them, and those after them would wait for rollout.Recheck. They are not passed over at once, for what they wait for may have been
 // another version: with this one they may update, and then they count.
-func concernsQuiet(before, after *v1beta2.ModuleRollout, sights []rollout.Sight) bool {
+func concernsQuiet(before, after *v1beta2.ModuleRollout, observations []rollout.Observation) bool {
 	if before.Status.Stage == after.Status.Stage && before.Status.Released == after.Status.Released {
 		return false
 	}
-	place := rollout.Placer(after)
-	return slices.ContainsFunc(sights, func(s rollout.Sight) bool {
+	place := rollout.PlaceFunc(after)
+	return slices.ContainsFunc(observations, func(s rollout.Observation) bool {
 		at := place(s.Cluster)
 		return (s.Unreachable || s.Waits) && rollout.Released(before, at) != rollout.Released(after, at)
 	})

@@ -234,16 +234,16 @@ func TestWhatCannotBeReadIsNotDecidedAbout(t *testing.T) {
 	busy := errors.New("busy")
 	for name, refuses := range map[string]func(verb string, object runtime.Object) bool{
 		"the rollout": func(verb string, o runtime.Object) bool {
-			_, is := o.(*v1beta2.ModuleRollout)
-			return is && verb == "get"
+			_, ok := o.(*v1beta2.ModuleRollout)
+			return ok && verb == "get"
 		},
-		"its release meta":     func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleReleaseMeta); return is },
-		"which are there":      func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleReleaseMetaList); return is },
-		"the other rollouts":   func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleRolloutList); return is },
-		"the templates":        func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleTemplateList); return is },
-		"the template":         func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleTemplate); return is },
-		"the Kymas":            func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.KymaList); return is },
-		"their Manifests":      func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ManifestList); return is },
+		"its release meta":     func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ModuleReleaseMeta); return ok },
+		"which are there":      func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ModuleReleaseMetaList); return ok },
+		"the other rollouts":   func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ModuleRolloutList); return ok },
+		"the templates":        func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ModuleTemplateList); return ok },
+		"the template":         func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ModuleTemplate); return ok },
+		"the Kymas":            func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.KymaList); return ok },
+		"their Manifests":      func(_ string, o runtime.Object) bool { _, ok := o.(*v1beta2.ManifestList); return ok },
 		"whether it is stored": func(verb string, _ runtime.Object) bool { return verb == "patch" },
 	} {
 		_, _, objects := fleetOf()

@@ -31,12 +31,12 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), meta); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read ModuleReleaseMeta %s: %w", desired.NameOf(known), err)
 		}
-		s.Wished = wished(meta, r.Spec.Channel)
+		s.Desired = channelVersion(meta, r.Spec.Channel)
 		all, err := desired.RolloutsOf(ctx, index, a.Settings, known)
 		if err != nil {
 			return err
 		}
-		inForce := rollout.InForce(all, r.Spec.Channel, s.Wished)
+		inForce := rollout.InForce(all, r.Spec.Channel, s.Desired)
 		// That it is not among those that informers know of does not mean that it is none: it may be newer than they are.
 		if len(inForce) > 0 && inForce[0].UID != r.UID {
 			s.Superseded = rollout.IsNewer(inForce[0], r) || r.IsByHand() && !inForce[0].IsByHand()
@@ -60,8 +60,8 @@ func ChannelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
 	return meta.Spec.Channels
 }
 
-// wished is the version that a release meta gives a channel; empty where it gives none.
-func wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
+// channelVersion is the version that a release meta gives a channel; empty where it gives none.
+func channelVersion(meta *v1beta2.ModuleReleaseMeta, channel string) string {
 	return lists.First(ChannelsOf(meta), func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == channel }).Version
 }
 

@@ -65,10 +65,10 @@ func TestWhatTheReleaseMetaWishesIsReadLive(t *testing.T) {
 	r := rolloutTo("1.1.0")
 	b := newBench(t, now)
 	b.informersKnow(before)
-	require.Equal(t, "1.1.0", b.catalog(r).Wished)
+	require.Equal(t, "1.1.0", b.catalog(r).Desired)
 
 	require.NoError(t, b.Delete(t.Context(), now))
-	require.Empty(t, b.catalog(r).Wished, "it is gone, which informers have not heard of")
+	require.Empty(t, b.catalog(r).Desired, "it is gone, which informers have not heard of")
 }
 
 func TestWhatOthersWishDoesNotCount(t *testing.T) {
@@ -80,15 +80,15 @@ func TestWhatOthersWishDoesNotCount(t *testing.T) {
 		"of another instance":                {changed(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), ofAnotherInstance)},
 		"of a module that every cluster has": {changed(desiredtest.ReleaseMeta("keda"), func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0"} })},
 	} {
-		require.Empty(t, newBench(t, metas...).catalog(rolloutTo("1.1.0")).Wished, name)
+		require.Empty(t, newBench(t, metas...).catalog(rolloutTo("1.1.0")).Desired, name)
 	}
 }
 
 func TestTheVersionOfAMandatoryModuleIsOfNoChannel(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda")
 	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0+build.7"}
-	require.Equal(t, "1.1.0", newBench(t, meta).catalog(rolloutTo("1.1.0", mandatory)).Wished, "no template has build metadata")
-	require.Empty(t, wished(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), ""))
+	require.Equal(t, "1.1.0", newBench(t, meta).catalog(rolloutTo("1.1.0", mandatory)).Desired, "no template has build metadata")
+	require.Empty(t, channelVersion(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), ""))
 }
 
 func TestARolloutWhoseReleaseMetaIsGoneIsHeld(t *testing.T) {

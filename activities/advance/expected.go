@@ -64,7 +64,7 @@ func ExpectedPromotion(ctx context.Context, informers client.Reader, settings de
 	if err != nil {
 		return "", err
 	}
-	situation := rollout.Situation{Wished: wished(metas[0], r.Spec.Channel)}
+	situation := rollout.Situation{Desired: channelVersion(metas[0], r.Spec.Channel)}
 	for _, template := range templates {
 		if isOfRollout(settings, template, r) {
 			situation.Urgency = rollout.UrgencyOf(template)
@@ -73,7 +73,7 @@ func ExpectedPromotion(ctx context.Context, informers client.Reader, settings de
 	}
 	completed := r.DeepCopy()
 	completed.Status.Promotion = nil
-	status, _, _ := rollout.Promote(completed, rollout.Observed{}, situation, rollout.NextChannel{Version: wished(metas[0], r.NextChannel())})
+	status, _, _ := rollout.Promote(completed, rollout.Observed{}, situation, rollout.NextChannel{Version: channelVersion(metas[0], r.NextChannel())})
 	return status.WaitsFor, nil
 }
 
@@ -102,7 +102,7 @@ func StageSizes(r *v1beta2.ModuleRollout, kymas []*v1beta2.Kyma) []StageSize {
 	for i, stage := range stages {
 		sizes[i].Name = stage.Name
 	}
-	place := rollout.Placer(r)
+	place := rollout.PlaceFunc(r)
 	for _, kyma := range kymas {
 		sizes[place(rollout.ClusterOf(kyma)).Stage].Kymas++
 	}

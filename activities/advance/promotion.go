@@ -37,7 +37,7 @@ func (a *Activities) promote(
 		return time.Time{}, err
 	}
 	if meta != nil {
-		s.Wished = wished(meta, r.Spec.Channel) // as it is in what would be written
+		s.Desired = channelVersion(meta, r.Spec.Channel) // as it is in what would be written
 	}
 	status, until, due := rollout.Promote(r, o, s, next)
 	if r.Status = status; due {
@@ -73,7 +73,7 @@ func (a *Activities) nextChannel(ctx context.Context, r *v1beta2.ModuleRollout) 
 	}
 	meta, to := metas[0], r.NextChannel()
 	next := rollout.NextChannel{
-		Version: wished(meta, to), Promoted: rollout.IsPromoted(r, meta.Annotations[shared.AnnotationPromotion]),
+		Version: channelVersion(meta, to), Promoted: rollout.IsPromoted(r, meta.Annotations[shared.AnnotationPromotion]),
 	}
 	next.Changing, err = a.changing(ctx, index, meta, v1beta2.ChannelVersion{Channel: to, Version: next.Version})
 	return meta, next, err

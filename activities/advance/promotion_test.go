@@ -336,10 +336,10 @@ func TestWhatAPromotionCannotReadIsNotDecidedAbout(t *testing.T) {
 	b := promoted(t, r, inSlow("1.1.0", v1beta2.RolloutCompleted), channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
 	b.now = begun.Add(afterADay)
 	for name, which := range map[string]func(object runtime.Object, n int) bool{
-		"the release meta, again":            func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleReleaseMeta); return is && n == 2 },
-		"which there are, again":             func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleReleaseMetaList); return is && n == 2 },
-		"the other rollouts, again":          func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleRolloutList); return is && n == 2 },
-		"that of the next channel, after it": func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleRollout); return is && n == 2 },
+		"the release meta, again":            func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMeta); return ok && n == 2 },
+		"which there are, again":             func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMetaList); return ok && n == 2 },
+		"the other rollouts, again":          func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRolloutList); return ok && n == 2 },
+		"that of the next channel, after it": func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRollout); return ok && n == 2 },
 	} {
 		reads := map[string]int{}
 		b.fails = func(_ string, object runtime.Object) error {

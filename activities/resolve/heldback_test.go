@@ -32,8 +32,8 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 	b.reach(t, r, 1, false)
 	b.Cluster.Forget()
 	b.reconcile(t)
-	held, is := rollout.HeldBackFrom(b.only(t), "1.1.0")
-	require.True(t, is)
+	held, ok := rollout.HeldBackFrom(b.only(t), "1.1.0")
+	require.True(t, ok)
 	require.Equal(t, rollout.HeldBack{Version: "1.1.0", Waits: true}, held)
 	require.Contains(t, b.Cluster.Writes(), "patch Manifest "+b.only(t).Name)
 	b.Cluster.Forget()
@@ -42,8 +42,8 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 
 	require.NoError(t, b.Cluster.Delete(t.Context(), next))
 	b.reconcile(t)
-	held, is = rollout.HeldBackFrom(b.only(t), "1.1.0")
-	require.True(t, is)
+	held, ok = rollout.HeldBackFrom(b.only(t), "1.1.0")
+	require.True(t, ok)
 	require.False(t, held.Waits)
 	require.Equal(t, versions.ReasonTemplateNotFound, held.Reason)
 	require.Contains(t, held.Message, `ModuleTemplate.operator.kyma-project.io "warden-1.1.0" not found`)
@@ -52,7 +52,7 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 	next.Spec.RequiresDowntime = false
 	require.NoError(t, b.Cluster.Create(t.Context(), next))
 	require.Len(t, b.reconcile(t).Updated, 1)
-	_, is = rollout.HeldBackFrom(b.only(t), "1.1.0")
-	require.False(t, is)
+	_, ok = rollout.HeldBackFrom(b.only(t), "1.1.0")
+	require.False(t, ok)
 	require.NoError(t, b.Cluster.Get(t.Context(), client.ObjectKeyFromObject(next), next))
 }

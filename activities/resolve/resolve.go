@@ -85,11 +85,11 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 }
 
 // outcomeOf says whether a Kyma that was read is there and to be worked on.
-func outcomeOf(kyma *v1beta2.Kyma, standing kymas.Ownership, err error) (*v1beta2.Kyma, Outcome, error) {
+func outcomeOf(kyma *v1beta2.Kyma, ownership kymas.Ownership, err error) (*v1beta2.Kyma, Outcome, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	switch standing {
+	switch ownership {
 	case kymas.Gone:
 		return nil, OutcomeGone, nil
 	case kymas.NotOurs:
@@ -234,7 +234,7 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 		return err
 	}
 	if planning.Differs(now, plan.Manifest) {
-		if err := a.insist(ctx, now, plan.Manifest); err != nil {
+		if err := a.overwrite(ctx, now, plan.Manifest); err != nil {
 			return err
 		}
 	}
@@ -273,9 +273,9 @@ func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1
 	return now, nil
 }
 
-// insist takes away what somebody else set of what is ours to set, which an apply leaves to them: else the
+// overwrite takes away what somebody else set of what is ours to set, which an apply leaves to them: else the
 // Manifest would never be as wanted.
-func (a *Activities) insist(ctx context.Context, now, wanted *v1beta2.Manifest) error {
+func (a *Activities) overwrite(ctx context.Context, now, wanted *v1beta2.Manifest) error {
 	patch := client.MergeFromWithOptions(now.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	now.Spec = wanted.Spec
 	for _, key := range planned.Labels() {

@@ -43,8 +43,8 @@ func TestWorkIsFoundInTheManifestsAndNotInWhatAReconcileWrote(t *testing.T) {
 			view := View{Plans: planning.Plans{Modules: []planning.ModulePlan{{Existing: m}}}}
 			var result Result
 			view.noteUnsettled(&result, c.named)
-			refs := func(is bool) []kick.Ref {
-				if is {
+			refs := func(ok bool) []kick.Ref {
+				if ok {
 					return []kick.Ref{kick.RefOf(m)}
 				}
 				return nil

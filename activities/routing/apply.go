@@ -62,11 +62,11 @@ func (a *Activities) apply(ctx context.Context, present, want *networkingv1.Virt
 	if isAsWanted(now, want) {
 		return nil
 	}
-	return a.insist(ctx, now, want)
+	return a.overwrite(ctx, now, want)
 }
 
-// insist replaces the whole spec of a VirtualService as it was read.
-func (a *Activities) insist(ctx context.Context, now, want *networkingv1.VirtualService) error {
+// overwrite replaces the whole spec of a VirtualService as it was read.
+func (a *Activities) overwrite(ctx context.Context, now, want *networkingv1.VirtualService) error {
 	spec, err := encode(want)
 	if err != nil {
 		return err

@@ -12,28 +12,28 @@ import (
 const operationWaitingForAgent = "waiting for the agent in the remote cluster"
 
 // agentWaitsFor says why the agent in the remote cluster is not as it should be; nil where it is, or where there is none.
-func (o observation) agentWaitsFor() *statement {
+func (o observation) agentWaitsFor() *operationText {
 	if !o.watching || !o.view.Sync.Enabled {
 		return nil
 	}
 	if f := o.in.Faults[fault.PartAgent]; !f.IsZero() {
-		return &statement{operationWaitingForAgent + ": " + f.Message, hint.Or(f.Hint, f.Reason)}
+		return &operationText{operationWaitingForAgent + ": " + f.Message, hint.Or(f.Hint, f.Reason)}
 	}
 	plan := agentPlan(o.view.Mandatory)
 	switch {
 	case plan == nil:
-		return &statement{message: operationWaitingForAgent}
+		return &operationText{message: operationWaitingForAgent}
 	case plan.Refusal != nil:
-		return &statement{operationWaitingForAgent + ": " + plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)}
+		return &operationText{operationWaitingForAgent + ": " + plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)}
 	case plan.Existing == nil || plan.Action != planning.ActionKeep:
-		return &statement{message: operationWaitingForAgent}
+		return &operationText{message: operationWaitingForAgent}
 	case plan.Existing.Status.KnownState() == shared.StateReady:
 		return nil
 	case plan.Existing.Status.LastOperation == nil || plan.Existing.Status.State == shared.StateUnknown:
-		return &statement{message: operationWaitingForAgent}
+		return &operationText{message: operationWaitingForAgent}
 	}
 	said := plan.Existing.Status.LastOperation
-	return &statement{operationWaitingForAgent + ": " + said.Operation, said.Hint}
+	return &operationText{operationWaitingForAgent + ": " + said.Operation, said.Hint}
 }
 
 // agentPlan is that of the agent; nil where none is planned.

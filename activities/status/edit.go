@@ -21,9 +21,9 @@ func setEditIgnored(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	switch {
 	case status.Remote == nil:
 	case !decides:
-		status.Remote.ControlPlaneWishes = ""
-	case status.Remote.ControlPlaneWishes == "":
-		status.Remote.ControlPlaneWishes = desired.WishesDigest(o.kyma)
+		status.Remote.ControlPlaneSpecDigest = ""
+	case status.Remote.ControlPlaneSpecDigest == "":
+		status.Remote.ControlPlaneSpecDigest = desired.KymaSpecDigest(o.kyma)
 	}
 	if deleting || !desired.EditIgnored(o.kyma, o.view.Sync) {
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionRemoteKymaDecides))

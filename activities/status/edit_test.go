@@ -81,5 +81,5 @@ func TestAnEditCountsWhereBothKymasDecide(t *testing.T) {
 	b.report(t)
 	kyma = b.kyma(t)
 	require.Empty(t, condition(kyma, "RemoteKymaDecides").Type)
-	require.Empty(t, kyma.Status.Remote.ControlPlaneWishes, "what is asked for from then on counts anew")
+	require.Empty(t, kyma.Status.Remote.ControlPlaneSpecDigest, "what is asked for from then on counts anew")
 }

@@ -128,34 +128,34 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 }
 
 // operation says what was last done or waited for, or the error (docs/contract.md#states).
-func operation(status v1beta2.KymaStatus, o observation, deleting bool) statement {
+func operation(status v1beta2.KymaStatus, o observation, deleting bool) operationText {
 	if deleting {
 		return removal(o)
 	}
 	switch status.State {
 	case shared.StateReady:
-		return statement{shared.OperationKymaReady, noWindow(o)}
+		return operationText{shared.OperationKymaReady, noWindow(o)}
 	case shared.StateError:
 		if worst := o.worst(); !worst.IsZero() {
-			return statement{worst.Message, hint.Or(worst.Hint, worst.Reason)}
+			return operationText{worst.Message, hint.Or(worst.Hint, worst.Reason)}
 		}
 		return ofModule(status.Modules, shared.StateError)
 	case shared.StateWarning:
 		if held := o.held(); !held.IsZero() && !slices.ContainsFunc(status.Modules, func(m v1beta2.ModuleStatus) bool { return m.State == shared.StateWarning }) {
-			return statement{held.Message, held.Hint}
+			return operationText{held.Message, held.Hint}
 		}
 		return ofModule(status.Modules, shared.StateWarning)
 	default:
 		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
-			return statement{message: shared.OperationStartedProcessing}
+			return operationText{message: shared.OperationStartedProcessing}
 		}
 		if worst := o.worst(); worst.Kind == fault.Pending && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
-			return statement{message: worst.Message}
+			return operationText{message: worst.Message}
 		}
 		if agent := o.agentWaitsFor(); agent != nil && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
 			return *agent
 		}
-		return statement{message: shared.OperationWaitingForModules}
+		return operationText{message: shared.OperationWaitingForModules}
 	}
 }
 
@@ -193,23 +193,23 @@ func (o observation) purgeNote() string {
 
 // removal names what a deletion waits for, after what went wrong with it. What the contract words is the whole message: the
 // rest of it is in the hint.
-func removal(o observation) statement {
+func removal(o observation) operationText {
 	worst := o.worst()
 	todo := o.orPurge(worst)
 	switch {
 	case len(o.manifests) == 0 && kymas.Released(o.kyma):
-		return statement{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
+		return operationText{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
 	case worst.Message == shared.MessageAccessSecretNotFound:
-		return statement{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
+		return operationText{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
 			func(part string) bool { return part == "" }), "; ")}
 	case !worst.IsZero() && len(o.manifests) > 0:
-		return statement{fault.Shorten(worst.Message, maxListed) + "; " + remaining(o) + o.purgeNote(), todo}
+		return operationText{fault.Shorten(worst.Message, maxListed) + "; " + remaining(o) + o.purgeNote(), todo}
 	case !worst.IsZero():
-		return statement{fault.Shorten(worst.Message, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote(), todo}
+		return operationText{fault.Shorten(worst.Message, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote(), todo}
 	case len(o.manifests) == 0 && o.in.Waiting != "":
-		return statement{message: fault.Shorten(o.in.Waiting, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote()}
+		return operationText{message: fault.Shorten(o.in.Waiting, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote()}
 	}
-	return statement{remaining(o) + o.purgeNote(), toDo(o)}
+	return operationText{remaining(o) + o.purgeNote(), toDo(o)}
 }
 
 // orPurge says what can be done about what keeps a deletion from going on. A cluster that is gone for good never answers.
@@ -261,16 +261,16 @@ func awaited(kyma *v1beta2.Kyma, m *v1beta2.Manifest) string {
 	return name
 }
 
-func ofModule(modules []v1beta2.ModuleStatus, state shared.State) statement {
+func ofModule(modules []v1beta2.ModuleStatus, state shared.State) operationText {
 	for _, module := range modules {
 		if module.State == state {
 			if module.Message == "" {
-				return statement{fmt.Sprintf("module %s is in state %s", module.Name, state), module.Hint}
+				return operationText{fmt.Sprintf("module %s is in state %s", module.Name, state), module.Hint}
 			}
-			return statement{fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}
+			return operationText{fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}
 		}
 	}
-	return statement{message: string(state)}
+	return operationText{message: string(state)}
 }
 
 // modulesReady counts the modules that are ready, for people: "3/4".

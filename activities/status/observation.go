@@ -47,8 +47,8 @@ type observation struct {
 	purgeProblem string
 }
 
-// statement is a message and what can be done about it.
-type statement struct{ message, hint string }
+// operationText is a message and what can be done about it.
+type operationText struct{ message, hint string }
 
 // worst is the fault that the whole Kyma suffers from, the one that people should fix first.
 func (o observation) worst() fault.Fault { return o.in.Faults.ToReport() }

@@ -17,11 +17,11 @@ import (
 
 // ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
 func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	kyma, standing, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
+	kyma, ownership, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
 	}
-	switch standing {
+	switch ownership {
 	case kymas.Gone, kymas.NotOurs, kymas.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
 	case kymas.Ours, kymas.Skipped:

@@ -35,11 +35,11 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 	if len(in.Faults) > 0 {
 		seen = nil // A step that failed may have written more than it could say.
 	}
-	kyma, standing, err := kymas.ReadNext(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref, seen)
+	kyma, ownership, err := kymas.ReadNext(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref, seen)
 	if err != nil {
 		return ReportResult{}, err
 	}
-	switch standing {
+	switch ownership {
 	case kymas.Gone, kymas.NotOurs, kymas.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
 	case kymas.Skipped:
@@ -54,7 +54,7 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 	own, foreign := all.Own, all.Foreign
 	o.manifests = own
 	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.Settings.Purge)
-	if standing == kymas.Deleting {
+	if ownership == kymas.Deleting {
 		o.view = removalView(kyma, a.Settings, own)
 	} else if o.view, err = a.Planner.View(ctx, kyma, own, foreign, slices.Concat(in.Imported, in.Seen)); err != nil {
 		return ReportResult{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
@@ -75,8 +75,8 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 		}
 	}
 	result := summary(kyma)
-	result.Deleting = standing == kymas.Deleting
-	if standing == kymas.Ours {
+	result.Deleting = ownership == kymas.Deleting
+	if ownership == kymas.Ours {
 		result.NeedsReconcile, result.ReconcileAt = a.needsReconcile(kyma, o.view, in.ManifestGone)
 	}
 	result.Pushed, result.Push = pushed, failed

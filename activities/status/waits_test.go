@@ -69,7 +69,7 @@ func TestAKymaThatIsReadySaysWhichModulesNoWindowComesFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observation{view: resolve.View{Plans: planning.Plans{Modules: test.modules, Mandatory: test.mandatory}}}
-			require.Equal(t, statement{shared.OperationKymaReady, test.want}, operation(v1beta2.KymaStatus{State: shared.StateReady}, o, false))
+			require.Equal(t, operationText{shared.OperationKymaReady, test.want}, operation(v1beta2.KymaStatus{State: shared.StateReady}, o, false))
 		})
 	}
 }

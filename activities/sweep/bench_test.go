@@ -95,7 +95,7 @@ func (noSecrets) Secrets(context.Context, string, string) ([]desired.SecretVersi
 
 // steady is a remote world in which nothing ever differs, and which remembers how much it was asked and told.
 type steady struct {
-	*world
+	*fixture
 	asked, kicked atomic.Int64
 }
 
@@ -127,10 +127,10 @@ func idleActivities(tb testing.TB, n int) (*Activities, *steady, *fleettest.Cach
 	require.NoError(tb, desired.RegisterIndexes(tb.Context(), held))
 	held.Hold(tb, &v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{})
 	held.Run(tb)
-	s := &steady{world: quiet()}
+	s := &steady{fixture: quiet()}
 	s.open = open
 	a, err := New(Options{
-		Interval: time.Nanosecond, Fleet: held, Live: held, Remote: s, Modules: moduleProbe{s.world}, Marks: s, Kicks: s, Open: s,
+		Interval: time.Nanosecond, Fleet: held, Live: held, Remote: s, Modules: moduleProbe{s.fixture}, Marks: s, Kicks: s, Open: s,
 		Inputs:    desired.Inputs{Index: desired.NewCached(held), Secrets: noSecrets{}},
 		KickLimit: rate.NewLimiter(rate.Inf, 1),
 	})

@@ -293,8 +293,8 @@ func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
 	if _, listed := open[id]; listed {
 		return true
 	}
-	is, err := w.options.Open.IsOpen(ctx, id)
-	return err == nil && is
+	ok, err := w.options.Open.IsOpen(ctx, id)
+	return err == nil && ok
 }
 
 // compareModules kicks Manifests whose modules are no longer as they were applied: in another state, or with objects that

@@ -54,7 +54,7 @@ func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma, _ bool) (bool, string
 }
 
 // fleetOf are n Kymas of one shard with their open workflows, in hash order.
-func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*world, []client.Object) {
+func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fixture, []client.Object) {
 	f := quiet()
 	var kymas []client.Object
 	for i := 0; len(kymas) < n; i++ {
@@ -76,13 +76,13 @@ func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*world, []client.Ob
 // locked takes kicks from many goroutines.
 type locked struct {
 	mu sync.Mutex
-	*world
+	*fixture
 }
 
 func (l *locked) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.world.Kyma(ctx, ref, k)
+	return l.fixture.Kyma(ctx, ref, k)
 }
 
 func walked(t *testing.T, a *Activities) {
@@ -152,7 +152,7 @@ func TestTheKicksOfAPassAreLimited(t *testing.T) {
 		f, kymas := fleetOf(21, nil)
 		f.digest = "then"
 		a := activitiesFor(t, f, kymas...)
-		a.options.Kicks = &locked{world: f}
+		a.options.Kicks = &locked{fixture: f}
 		a.options.KickLimit, a.options.Interval = rate.NewLimiter(rate.Every(time.Second), 1), time.Nanosecond
 		began := time.Now()
 		walked(t, a)
@@ -172,7 +172,7 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	f.digest = "then"
 	a := activitiesFor(t, f, kymas...)
-	a.options.Kicks = &locked{world: f}
+	a.options.Kicks = &locked{fixture: f}
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
@@ -228,7 +228,7 @@ func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
 }
 
 // failing is a fleet of which something does not answer.
-type failing struct{ *world }
+type failing struct{ *fixture }
 
 func (failing) Digest(context.Context, *v1beta2.Kyma) (string, error) {
 	return "", errors.New("no answer")
@@ -273,7 +273,7 @@ func TestAKymaOfAnotherInstanceIsNotWalked(t *testing.T) {
 
 // heard remembers the kicks as they were sent.
 type heard struct {
-	*world
+	*fixture
 	kicks []kick.Kick
 }
 
@@ -290,13 +290,15 @@ func (h *heard) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error 
 
 // An edit by the cluster's owner is a change of the spec like one in the control plane; what else differs is paced.
 func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
-	for urgent, prepare := range map[bool]func(*world){
-		true:  func(f *world) { f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil } },
-		false: func(f *world) { f.digest = "then" },
+	for urgent, prepare := range map[bool]func(*fixture){
+		true: func(f *fixture) {
+			f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil }
+		},
+		false: func(f *fixture) { f.digest = "then" },
 	} {
 		f := quiet()
 		prepare(f)
-		a, h := activitiesFor(t, f, quietKyma(), quietManifest()), &heard{world: f}
+		a, h := activitiesFor(t, f, quietKyma(), quietManifest()), &heard{fixture: f}
 		a.options.Kicks = h
 		_, err := walkShard(t, a, shardOf("uid"))
 		require.NoError(t, err)

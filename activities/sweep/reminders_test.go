@@ -73,7 +73,7 @@ func TestAnUnsettledManifestKicksItsKymaByNameEverMoreRarely(t *testing.T) {
 			f := quiet()
 			now := time.Now()
 			f.open = Open{c.open: now.Add(-time.Hour)}
-			a, h := activitiesFor(t, f, c.objects...), &heard{world: f}
+			a, h := activitiesFor(t, f, c.objects...), &heard{fixture: f}
 			a.options.Kicks, a.options.Now = h, func() time.Time { return now }
 			for range 8 {
 				_, err := walkShard(t, a, shardOf("uid"))

@@ -21,35 +21,35 @@ func TestTheStatesOfManifestsFollowWhetherTheirClusterIsReached(t *testing.T) {
 	for name, test := range map[string]struct {
 		reachable *bool
 		silent    bool
-		change    func(f *world, m *v1beta2.Manifest)
+		change    func(f *fixture, m *v1beta2.Manifest)
 		marks     []string
 		kicked    string
 	}{
 		"a Kyma that was just found unreachable is kicked first": {reachable: &yes, silent: true},
 		"then its Manifests follow":                              {reachable: &no, silent: true, marks: []string{"demo-m is unreachable since 12:00:00"}},
-		"each once": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
+		"each once": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"one in error keeps its own reason": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
+		"one in error keeps its own reason": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State = shared.StateError
 		}},
-		"not those in the control plane": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
+		"not those in the control plane": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 		}},
-		"nor those that nobody works on": {reachable: &no, silent: true, change: func(_ *world, m *v1beta2.Manifest) {
+		"nor those that nobody works on": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
 		}},
-		"a module that is as it was gets its state back": {reachable: &yes, marks: []string{"demo-m is reachable"}, change: func(_ *world, m *v1beta2.Manifest) {
+		"a module that is as it was gets its state back": {reachable: &yes, marks: []string{"demo-m is reachable"}, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"another is reconciled": {reachable: &yes, kicked: "the module changed its state", change: func(f *world, m *v1beta2.Manifest) {
+		"another is reconciled": {reachable: &yes, kicked: "the module changed its state", change: func(f *fixture, m *v1beta2.Manifest) {
 			f.module = shared.StateWarning
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"so is one that was not ready": {reachable: &yes, kicked: "the remote cluster can be reached again", change: func(_ *world, m *v1beta2.Manifest) {
+		"so is one that was not ready": {reachable: &yes, kicked: "the remote cluster can be reached again", change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateWarning
 		}},
-		"one that could not be read waits for the next pass": {reachable: &yes, change: func(f *world, m *v1beta2.Manifest) {
+		"one that could not be read waits for the next pass": {reachable: &yes, change: func(f *fixture, m *v1beta2.Manifest) {
 			f.err = errors.New("no answer")
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},

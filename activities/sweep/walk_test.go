@@ -28,8 +28,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// world is all that a walk talks to but the caches.
-type world struct {
+// fixture is all that a walk talks to but the caches.
+type fixture struct {
 	digest string
 	// delisted is what the catalog has for modules under removal.
 	delisted string
@@ -49,54 +49,56 @@ type world struct {
 	marks     []string          // what was written into statuses of Manifests
 }
 
-func (f *world) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
+func (f *fixture) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
 
-func (f *world) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
+func (f *fixture) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
 	return f.delisted, nil
 }
 
-func (f *world) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
+func (f *fixture) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
 	f.awaited.Store(awaited)
 	return f.probe()
 }
 
-func (f *world) OpenWorkflows(_ context.Context, since time.Time) (Open, error) {
+func (f *fixture) OpenWorkflows(_ context.Context, since time.Time) (Open, error) {
 	f.openSince = since
 	return f.open, f.openErr
 }
 
-func (f *world) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
+func (f *fixture) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
 
-func (f *world) IsPaused(id string) bool { return f.paused[id] }
+func (f *fixture) IsPaused(id string) bool { return f.paused[id] }
 
-func (f *world) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
+func (f *fixture) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	f.kicked[kick.KymaWorkflowID(ref)] = k.Reason
 	return nil
 }
 
-func (f *world) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error {
+func (f *fixture) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error {
 	f.kicked["manifest/"+ref.String()+"/"+string(ref.UID)] = k.Reason
 	return nil
 }
 
-func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
+func (f *fixture) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 	f.kicked["open "+id] = k.Reason
 	return nil
 }
 
-func (f *world) MarkUnreachable(_ context.Context, ref kick.Ref, since time.Time) error {
+func (f *fixture) MarkUnreachable(_ context.Context, ref kick.Ref, since time.Time) error {
 	f.marks = append(f.marks, ref.Name+" is unreachable since "+since.UTC().Format(time.TimeOnly))
 	return nil
 }
 
-func (f *world) ReleaseFormerAgents(context.Context, func(*v1beta2.Manifest) bool) error { return nil }
+func (f *fixture) ReleaseFormerAgents(context.Context, func(*v1beta2.Manifest) bool) error {
+	return nil
+}
 
-func (f *world) MarkReachable(_ context.Context, ref kick.Ref) error {
+func (f *fixture) MarkReachable(_ context.Context, ref kick.Ref) error {
 	f.marks = append(f.marks, ref.Name+" is reachable")
 	return nil
 }
 
-type moduleProbe struct{ *world }
+type moduleProbe struct{ *fixture }
 
 func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest, pass int) ([]drift.Difference, error) {
 	m.pass.Store(int64(pass))
@@ -116,8 +118,8 @@ const (
 )
 
 // quiet is a fleet of one Kyma with one module in which nothing differs.
-func quiet() *world {
-	return &world{
+func quiet() *fixture {
+	return &fixture{
 		digest: "now", probe: func() (bool, string, error) { return false, "", nil },
 		module: shared.StateReady,
 		open:   Open{kymaID: time.Now()}, kicked: map[string]string{},
@@ -142,7 +144,7 @@ func quietManifest() *v1beta2.Manifest {
 	return m
 }
 
-func activitiesFor(t *testing.T, f *world, objects ...client.Object) *Activities {
+func activitiesFor(t *testing.T, f *fixture, objects ...client.Object) *Activities {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
@@ -188,42 +190,42 @@ func TestWhoComparesModulesIsToldTheNumberOfThePass(t *testing.T) {
 func TestWhatAWalkKicks(t *testing.T) {
 	unreachable := false
 	cases := map[string]struct {
-		prepare func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest)
+		prepare func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest)
 		want    map[string]string
 	}{
 		"a module that waits for a Secret of the control plane": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.State = shared.StateError
 				m.Status.LastOperation = &v1beta2.LastOperation{Operation: "no Secret", Reason: "SecretNotInjected"}
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest", manifestID: "a Secret of the control plane was missing"},
 		},
-		"nothing where nothing differs": {prepare: func(*world, *v1beta2.Kyma, *v1beta2.Manifest) {}},
+		"nothing where nothing differs": {prepare: func(*fixture, *v1beta2.Kyma, *v1beta2.Manifest) {}},
 		"a Kyma whose inputs changed unnoticed": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
 			want:    map[string]string{kymaID: "the inputs differ from those last reconciled"},
 		},
 		"a Kyma without an open workflow": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
 			want:    map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"not a Kyma whose workflow has begun since the open ones were listed": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
 		},
 		"a Kyma of which nobody can tell whether it has an open workflow": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open, f.begun, f.err = Open{}, kymaID, errors.New("unavailable")
 			},
 			want: map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"a Kyma that was edited in its remote cluster": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
 			},
 			want: map[string]string{kymaID: "the remote Kyma was edited"},
 		},
 		"a Kyma whose cluster has become unreachable": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 				}
@@ -231,7 +233,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"a Kyma whose cluster fails": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) {
 					return false, "", &fault.Error{Kind: fault.Transient, Reason: "ServerFailed", Message: "503",
 						Persistent: fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableServerFailed"}}
@@ -240,7 +242,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"nobody while a cluster stays unreachable": {
-			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, f.digest = &unreachable, "then"
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -248,7 +250,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not an unsettled Manifest whose cluster does not answer": {
-			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -256,7 +258,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not an unsettled Manifest whose cluster may not be used": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled, m.Spec.Remote = false, true
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Rejected, "KubeconfigRejected", "exec")
@@ -264,7 +266,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"what a Kyma under deletion waits for when its cluster can be reached again": {
-			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
@@ -273,19 +275,19 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
 		},
 		"a Kyma and its unsettled Manifests when the cluster can be reached again": {
-			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled = &unreachable, false
 			},
 			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
 		},
 		"a Kyma whose status does not show a Manifest's state": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules[0].State = shared.StateProcessing
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
 		"a Kyma whose status has a module under removal whose Manifest is gone": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules = append(k.Status.Modules, v1beta2.ModuleStatus{
 					Name: "left", State: shared.StateDeleting, Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "demo-left"}},
 				})
@@ -293,64 +295,64 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
 		},
 		"a Kyma that has a Manifest on record that is gone, though no module in the status shows it": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Manifests = []string{"demo-m", "demo-mandatory"}
 			},
 			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
 		},
 		"a Kyma with a module that waits for the removal of an earlier Kyma's": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules = append(k.Status.Modules, v1beta2.ModuleStatus{Name: "again", State: shared.StateDeleting})
 			},
 			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
 		},
 		"nobody for a module under removal whose Manifest is there": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Manifests, k.Status.Modules[0].State = []string{"demo-m"}, shared.StateDeleting
 			},
 		},
 		"an unsettled Manifest that has not changed for an interval": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled, m.Status.InstalledRef = false, "an earlier one"
 			},
 			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"not an unsettled Manifest that somebody may be working on": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled = false
 				m.Status.LastOperation = &v1beta2.LastOperation{LastUpdateTime: metav1.Now()}
 			},
 		},
 		"an unsettled Manifest that is only waited for, and whose module drifted": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 2*time.Hour) },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 2*time.Hour) },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
 		"not one that changed within the interval": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
 		},
 		"one of which not everything was applied, for its retry may be lost": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				onlyWaitedFor(f, m, 2*time.Hour)
 				m.Status.InstalledRef = "an earlier one"
 			},
 			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"a Manifest whose inputs changed unnoticed": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
+			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
 			want:    map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"a settled Manifest whose module changed its state": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
 		"a settled Manifest whose module changed its state, though another's could not be read": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.module, f.err = shared.StateWarning, errors.New("forbidden")
 			},
 			want: map[string]string{manifestID: "the module changed its state"},
 		},
 		"no Manifest of a cluster that does not answer": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -359,52 +361,52 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"not a Manifest that is to be left alone": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
 				m.Status.InputsDigest = manifests.InputsDigest(m)
 			},
 		},
 		"not a Manifest that was refused": {
-			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateReady
 				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
 			},
 		},
 		"a Kyma whose status shows a module on its way that has settled": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateProcessing, "installing version 1.0.0"
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
 		"a Kyma whose status shows a version on its way that its Manifest does not have": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				module := &k.Status.Modules[0]
 				module.State, module.Version, module.Message = shared.StateProcessing, "1.1.0", "upgrading from 1.0.0 to version 1.1.0"
 			},
 			want: map[string]string{kymaID: "a Manifest does not have the version that the status says"},
 		},
 		"nobody for a module that waits though an earlier version is settled": {
-			prepare: func(_ *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateError, "module template not allowed: beta module"
 			},
 		},
 		"a Kyma whose deletion was not seen": {
-			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers = &deleted, []string{"operator.kyma-project.io/Kyma"}
 			},
 			want: map[string]string{kymaID: "nothing was done about the Kyma's deletion"},
 		},
 		"not a Kyma that is being removed": {
-			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				f.digest = "then"
 			},
 		},
 		"not a Kyma that is being removed and whose cluster has become unreachable": {
-			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted, reachable := metav1.Now(), true
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				k.Status.Remote.Reachable = &reachable
@@ -414,14 +416,14 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not a Kyma that only others' finalizers hold": {
-			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
 				m.OwnerReferences, f.open = nil, Open{}
 			},
 		},
 		"a Kyma that lost our finalizer while Manifests are left": {
-			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
 				f.open = Open{}
@@ -429,20 +431,20 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"not a Kyma that is to be left alone": {
-			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Labels, f.digest = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}, "then"
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
 			},
 		},
 		"not a Manifest that is to be left alone and whose deletion waits for its Kyma's": {
-			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
 				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 			},
 		},
 		"a Manifest that is to be left alone when its Kyma goes": {
-			prepare: func(_ *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
@@ -451,23 +453,23 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
 		"workflows whose resource is gone, and does not start them": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
 			},
 			want: map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"},
 		},
 		"not a paused Kyma": {
-			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.digest, f.paused, m.Status.Settled = "then", map[string]bool{kymaID: true}, false
 			},
 		},
 		"not a paused workflow whose resource is gone": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/gone/uid"], f.paused = time.Now().Add(-time.Hour), map[string]bool{"kyma/kcp-system/gone/uid": true}
 			},
 		},
 		"not a young workflow that caches do not know yet": {
-			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/young/uid"] = time.Now()
 			},
 		},
@@ -491,7 +493,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 }
 
 // onlyWaitedFor makes a Manifest one that was applied and has been in error since, with a module that drifted.
-func onlyWaitedFor(f *world, m *v1beta2.Manifest, since time.Duration) {
+func onlyWaitedFor(f *fixture, m *v1beta2.Manifest, since time.Duration) {
 	f.module, f.open[manifestID] = shared.StateWarning, time.Now()
 	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
 	m.Status.Settled = false

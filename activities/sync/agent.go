@@ -53,7 +53,7 @@ func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desir
 	if !watching.Enabled() || kyma.Labels[shared.LabelRuntimeID] == "" {
 		return false, nil
 	}
-	issued, err := a.Known.AgentCertificate(ctx, watching.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, a.undone.clock())
+	issued, err := a.Known.AgentCertificate(ctx, watching.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, a.reverts.clock())
 	if err != nil || issued.UID == "" {
 		return false, err
 	}
@@ -62,10 +62,10 @@ func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desir
 		return false, err
 	}
 	if !agents.IsLost(found, remoteMarks(kyma)) {
-		a.undone.reset(kyma, AgentDiffers)
+		a.reverts.reset(kyma, AgentDiffers)
 		return false, nil
 	}
-	return awaited || a.undone.isWorthSync(kyma, AgentDiffers, found, "", desired.DigestOf(issued)), nil
+	return awaited || a.reverts.isWorthSync(kyma, AgentDiffers, found, "", desired.DigestOf(issued)), nil
 }
 
 // agentReason is why ensureAgent fails where nothing else is known.

@@ -148,8 +148,8 @@ func TestWhereThereIsNoCertificateToBringNoneIsMissed(t *testing.T) {
 func TestAnAgentsCertificateThatIsTakenAwayEachTimeIsBroughtOnceADayOnly(t *testing.T) {
 	b, _ := watched(t)
 	told := &heard{}
-	b.undone = newUndone(told, nil)
-	for range undoneTimes {
+	b.reverts = newReverts(told, nil)
+	for range revertLimit {
 		require.NoError(t, b.remote.Delete(t.Context(), b.agentSecret(t)))
 		require.Equal(t, AgentDiffers, b.pass(t))
 		b.sync(t)

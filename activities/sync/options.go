@@ -76,7 +76,7 @@ type Activities struct {
 	catalogs    *catalog.Catalogs
 	imports     *imports.Importer
 	identity    *identity
-	undone      *undone
+	reverts     *reverts
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -111,7 +111,7 @@ func New(options Options) (*Activities, error) {
 	return &Activities{
 		Options: options, definitions: remoteDefinitions, imports: importer,
 		catalogs: catalog.New(options.Settings, options.ControlPlane, options.Catalog, options.Clock),
-		identity: newIdentity(options.ControlPlane), undone: newUndone(options.Events, options.Clock),
+		identity: newIdentity(options.ControlPlane), reverts: newReverts(options.Events, options.Clock),
 	}, nil
 }
 

@@ -64,16 +64,16 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	const labels = "labels of the remote Kyma were changed"
 	switch {
 	case remote.HasLabels(found.Labels, restoredLabels(kyma)) && remote.HasLabels(found.Annotations, remoteMarks(kyma)):
-		a.undone.reset(kyma, labels)
-	case a.undone.isWorthSync(kyma, labels, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))):
+		a.reverts.reset(kyma, labels)
+	case a.reverts.isWorthSync(kyma, labels, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))):
 		return true, labels, nil
 	}
 	const shown = "status of the remote Kyma is not ours"
 	status := desired.RemoteStatus(kyma)
 	switch {
 	case equality.Semantic.DeepEqual(found.Status, status):
-		a.undone.reset(kyma, shown)
-	case a.undone.isWorthSync(kyma, shown, found, "status", desired.DigestOf(status)):
+		a.reverts.reset(kyma, shown)
+	case a.reverts.isWorthSync(kyma, shown, found, "status", desired.DigestOf(status)):
 		return true, shown, nil
 	}
 	control, err := a.identity.get(ctx)
@@ -93,8 +93,8 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		diff := catalog.Diff(wanted, there, catalog.Owner{Mark: desired.SyncedFrom(kyma), Own: own})
 		switch {
 		case diff.IsEmpty():
-			a.undone.reset(kyma, CatalogDiffers)
-		case awaited || a.undone.isWorthSync(kyma, CatalogDiffers, diff.First(there), "", diff.Digest()):
+			a.reverts.reset(kyma, CatalogDiffers)
+		case awaited || a.reverts.isWorthSync(kyma, CatalogDiffers, diff.First(there), "", diff.Digest()):
 			return true, CatalogDiffers, nil
 		}
 	}
@@ -146,9 +146,9 @@ func (a *Activities) probePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s 
 	case err != nil:
 		return false, fmt.Errorf("read image pull Secret %s: %w", key, err)
 	case !desired.IsSyncedCopy(found) || pullsecret.Digest(found) == wanted:
-		a.undone.reset(kyma, PullSecretDiffers)
+		a.reverts.reset(kyma, PullSecretDiffers)
 		return false, nil
 	}
 	// The digest stays in memory.
-	return awaited || a.undone.isWorthSync(kyma, PullSecretDiffers, found, "", wanted), nil
+	return awaited || a.reverts.isWorthSync(kyma, PullSecretDiffers, found, "", wanted), nil
 }

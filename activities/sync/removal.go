@@ -23,11 +23,11 @@ import (
 // docs/contract.md#removal: what upstream's agent has, catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
-	kyma, standing, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
+	kyma, ownership, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
-	switch standing {
+	switch ownership {
 	case kymas.Gone:
 		return Result{Outcome: OutcomeGone}, nil
 	case kymas.NotOurs, kymas.Copy, kymas.Skipped, kymas.Ours:

@@ -53,30 +53,30 @@ func attemptOf(ctx context.Context) int32 {
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
-	kyma, standing, err := kymas.ReadFirst(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref)
+	kyma, ownership, err := kymas.ReadFirst(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := a.Known.AwaitSecrets(ctx, in.Seen); err != nil {
 		return Result{}, err
 	}
-	if standing == kymas.Gone {
+	if ownership == kymas.Gone {
 		left, err := a.Known.LeftBy(ctx, in.Ref, in.Seen)
 		return Result{Outcome: OutcomeGone, Left: left}, err
 	}
-	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
+	result, err := a.syncKyma(ctx, kyma, ownership, in.Background)
 	if err != nil && kyma.Status.State == shared.StateUnknown {
 		err = firstSyncError{err}
 	}
 	return result, err
 }
 
-func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing kymas.Ownership, background bool) (Result, error) {
-	if standing == kymas.Deleting {
+func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, ownership kymas.Ownership, background bool) (Result, error) {
+	if ownership == kymas.Deleting {
 		return Result{Outcome: OutcomeDeleting}, nil
 	}
 	s := desired.SyncOf(kyma, a.Settings)
-	if standing != kymas.Ours || !s.Enabled {
+	if ownership != kymas.Ours || !s.Enabled {
 		return Result{Outcome: OutcomeOff}, nil
 	}
 	if err := kymas.AddFinalizer(ctx, a.ControlPlane, a.Settings, kyma); err != nil {

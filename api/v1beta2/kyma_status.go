@@ -236,11 +236,11 @@ type RemoteStatus struct {
 	// +optional
 	DeferUpgradesUntil string `json:"deferUpgradesUntil,omitempty"`
 
-	// ControlPlaneWishes is the digest of channel and modules of the control
+	// ControlPlaneSpecDigest is the digest of channel and modules of the control
 	// plane's Kyma as they were when the remote Kyma began to decide: an edit
 	// since then has no effect, which the condition RemoteKymaDecides says.
 	// +optional
-	ControlPlaneWishes string `json:"controlPlaneWishes,omitempty"`
+	ControlPlaneSpecDigest string `json:"controlPlaneWishes,omitempty"`
 
 	// MovingFrom is where the remote Kyma was before, while what remains of it
 	// there is still to be deleted. It is written before the move begins.

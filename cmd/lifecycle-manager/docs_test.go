@@ -47,8 +47,8 @@ func TestThePageAboutOperatingHasEveryFlagOfRunOnceWithItsDefault(t *testing.T) 
 	command := newRunCommand()
 	short := regexp.MustCompile(`([a-z])0s$|([a-z])0m$`)
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		value, is := said[flag.Name]
-		require.True(t, is, "docs/operating.md does not explain --%s", flag.Name)
+		value, ok := said[flag.Name]
+		require.True(t, ok, "docs/operating.md does not explain --%s", flag.Name)
 		want := flag.DefValue
 		if flag.Value.Type() == "duration" {
 			want = short.ReplaceAllString(short.ReplaceAllString(want, "$1$2"), "$1$2")

@@ -24,8 +24,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// world is an API server that counts what is read of it, and informers that may know less.
-type world struct {
+// fixture is an API server that counts what is read of it, and informers that may know less.
+type fixture struct {
 	*fleet.Fleet
 	live  client.Client
 	mu    sync.Mutex // reads run side by side
@@ -34,11 +34,11 @@ type world struct {
 	upTo string
 }
 
-func newWorld(t *testing.T, known ...client.Object) *world {
+func newFixture(t *testing.T, known ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
-	w := &world{upTo: "100"}
+	w := &fixture{upTo: "100"}
 	w.live = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			w.read("get " + key.Name)
@@ -54,13 +54,13 @@ func newWorld(t *testing.T, known ...client.Object) *world {
 	return w
 }
 
-func (w *world) read(what string) {
+func (w *fixture) read(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads = append(w.reads, what)
 }
 
-func (w *world) make(t *testing.T, objects ...client.Object) {
+func (w *fixture) make(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		object.SetResourceVersion("")
@@ -100,7 +100,7 @@ func names(manifests []v1beta2.Manifest) []string {
 func TestWhatTheInformerKnowsIsNotAskedForAgain(t *testing.T) {
 	unlabelled := manifest("unlabelled", "demo-uid")
 	unlabelled.Labels = nil
-	w := newWorld(t, manifest("a", "demo-uid"), manifest("earlier", "another-uid"), unlabelled)
+	w := newFixture(t, manifest("a", "demo-uid"), manifest("earlier", "another-uid"), unlabelled)
 	found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "unlabelled"}, names(found.Own), "by owner, whatever its labels")
@@ -109,7 +109,7 @@ func TestWhatTheInformerKnowsIsNotAskedForAgain(t *testing.T) {
 }
 
 func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
-	w := newWorld(t, manifest("a", "demo-uid"))
+	w := newFixture(t, manifest("a", "demo-uid"))
 	w.make(t, manifest("b", "demo-uid"))
 	of := kyma("a", "b", "gone")
 	of.Status.Modules = []v1beta2.ModuleStatus{{Name: "c", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "c"}}}}
@@ -123,7 +123,7 @@ func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
 
 func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
-		w := newWorld(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
+		w := newFixture(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
 		w.make(t, manifest("a", "demo-uid"))
 		found, err := w.Manifests(context.Background(), kyma("a"), seen("101"))
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
 func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
 		agent := (*v1beta2.RemoteAgent)(manifest(shared.RemoteAgentName("demo"), "demo-uid"))
-		w := newWorld(t, manifest("a", "demo-uid"), agent)
+		w := newFixture(t, manifest("a", "demo-uid"), agent)
 		w.make(t, manifest("a", "demo-uid"), agent)
 		all := []string{"a", agent.Name}
 
@@ -169,7 +169,7 @@ func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
 }
 
 func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
-	w := newWorld(t, manifest("known", "demo-uid"))
+	w := newFixture(t, manifest("known", "demo-uid"))
 	w.make(t, manifest("recorded", "demo-uid"))
 	found, err := w.AllManifests(context.Background(), kyma("recorded"), seen("100"))
 	require.NoError(t, err)

@@ -70,8 +70,8 @@ func RegisterRuntimeIDs(ctx context.Context, indexer client.FieldIndexer) error 
 // ByRuntimeID is the function behind IndexRuntimeID. A copy that was brought into the cluster of its Kyma has the label of
 // the original, and no events of its own.
 func ByRuntimeID(object client.Object) []string {
-	kyma, is := object.(*v1beta2.Kyma)
-	if !is || kyma.RuntimeID() == "" || desired.IsSyncedCopy(kyma) {
+	kyma, ok := object.(*v1beta2.Kyma)
+	if !ok || kyma.RuntimeID() == "" || desired.IsSyncedCopy(kyma) {
 		return nil
 	}
 	return []string{kyma.RuntimeID()}

@@ -43,7 +43,7 @@ func TestTheNextStepTakesTheKymaThatTheStepBeforeLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, kymaAt(c.known))
+				w := newFixture(t, kymaAt(c.known))
 				w.Keep(kymaAt("7"))
 				time.Sleep(c.after)
 				require.Equal(t, c.taken, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen) != nil)
@@ -57,7 +57,7 @@ func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := manifest("keda", "demo-uid")
 		known.UID, known.ResourceVersion = "keda-uid", "5"
-		w := newWorld(t, known)
+		w := newFixture(t, known)
 		written := known.DeepCopy()
 		written.ResourceVersion = "7"
 		written.Status.Inventory = []v1beta2.InventoryEntry{{ID: "whole"}}
@@ -85,7 +85,7 @@ func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
 func TestAManifestIsTheNewestWhileTheInformerKnowsItAndNoNewerOne(t *testing.T) {
 	known := manifest("keda", "demo-uid")
 	known.UID, known.ResourceVersion = "keda-uid", "7"
-	w := newWorld(t, known)
+	w := newFixture(t, known)
 	at := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		m := known.DeepCopy()
 		change(m)

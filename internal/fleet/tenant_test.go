@@ -11,7 +11,7 @@ import (
 )
 
 func TestATenantIsKnownByTheLabelOfItsKymasAndAsksNobody(t *testing.T) {
-	w := newWorld(t,
+	w := newFixture(t,
 		&v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "theirs", Labels: map[string]string{"kyma-project.io/global-account-id": "account-7"}}},
 		&v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nobodys"}},
 	)

@@ -193,7 +193,7 @@ func (a *access) watchRollouts(ctx context.Context, out io.Writer) error {
 			if !open {
 				return nil
 			}
-			if _, is := event.Object.(*v1beta2.ModuleRollout); !is {
+			if _, ok := event.Object.(*v1beta2.ModuleRollout); !ok {
 				continue
 			}
 			if err := encoder.Encode(event.Object); err != nil {

@@ -272,27 +272,27 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 		s.PushMinimal(module)
 	}
 	s.Instance.Start()
-	var twins []*v1beta2.Kyma
+	var duplicates []*v1beta2.Kyma
 	for i, namespace := range []string{"twins-one", "twins-two", "twins-three"} {
 		t.Cleanup(func() { s.RemoveNamespaces(s.ControlPlane, namespace) })
-		twin := harness.NewKyma("twin", modules[i])
-		twin.Namespace = namespace
-		twins = append(twins, twin)
-		require.NoError(t, s.ControlPlane.Create(t.Context(), s.At(i).AccessOf(twin)))
-		require.NoError(t, s.ControlPlane.Create(t.Context(), twin))
+		duplicate := harness.NewKyma("twin", modules[i])
+		duplicate.Namespace = namespace
+		duplicates = append(duplicates, duplicate)
+		require.NoError(t, s.ControlPlane.Create(t.Context(), s.At(i).AccessOf(duplicate)))
+		require.NoError(t, s.ControlPlane.Create(t.Context(), duplicate))
 	}
-	isReady := func(twin *v1beta2.Kyma) {
+	isReady := func(duplicate *v1beta2.Kyma) {
 		t.Helper()
-		s.Eventually("the Kyma in "+twin.Namespace+" becomes Ready", 2*time.Minute, func(c *assert.CollectT) {
-			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(twin), twin))
-			assert.Equal(c, shared.StateReady, twin.Status.State)
-			assert.Len(c, twin.Status.Modules, 1)
+		s.Eventually("the Kyma in "+duplicate.Namespace+" becomes Ready", 2*time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(duplicate), duplicate))
+			assert.Equal(c, shared.StateReady, duplicate.Status.State)
+			assert.Len(c, duplicate.Status.Modules, 1)
 		})
 	}
 	hasOnlyItsOwn := func() {
 		t.Helper()
-		for i := range twins {
-			isReady(twins[i])
+		for i := range duplicates {
+			isReady(duplicates[i])
 			for j, module := range modules {
 				require.Equal(t, i == j, len(s.MinimalUIDs(t, s.Remotes[i], module)) == 1, "%s in cluster %d", module, i+1)
 			}
@@ -300,22 +300,22 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	}
 	hasOnlyItsOwn()
 
-	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.At(1).AccessOf(twins[1])))
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.At(1).AccessOf(duplicates[1])))
 	s.Eventually("the one without access says so", 2*time.Minute, func(c *assert.CollectT) {
-		require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(twins[1]), twins[1]))
-		assert.Equal(c, "AccessSecretNotFound", twins[1].Status.Remote.Reason)
+		require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(duplicates[1]), duplicates[1]))
+		assert.Equal(c, "AccessSecretNotFound", duplicates[1].Status.Remote.Reason)
 	})
-	isReady(twins[0])
-	isReady(twins[2])
-	require.NoError(t, s.ControlPlane.Create(t.Context(), s.At(1).AccessOf(twins[1])))
+	isReady(duplicates[0])
+	isReady(duplicates[2])
+	require.NoError(t, s.ControlPlane.Create(t.Context(), s.At(1).AccessOf(duplicates[1])))
 	hasOnlyItsOwn()
 
-	for i, twin := range twins {
-		require.NoError(t, s.ControlPlane.Delete(t.Context(), twin))
-		s.Eventually("the one in "+twin.Namespace+" is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(twin)) })
+	for i, duplicate := range duplicates {
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), duplicate))
+		s.Eventually("the one in "+duplicate.Namespace+" is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(duplicate)) })
 		require.Empty(t, s.OfModule(t, s.Remotes[i]))
-		for j := i + 1; j < len(twins); j++ {
-			isReady(twins[j])
+		for j := i + 1; j < len(duplicates); j++ {
+			isReady(duplicates[j])
 			require.Len(t, s.MinimalUIDs(t, s.Remotes[j], modules[j]), 1)
 		}
 	}

@@ -68,8 +68,8 @@ func (w *watched) gateway(t *testing.T) int {
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: credentials}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	at, is := server.Listener.Addr().(*net.TCPAddr)
-	require.True(t, is)
+	at, ok := server.Listener.Addr().(*net.TCPAddr)
+	require.True(t, ok)
 	return at.Port
 }
 

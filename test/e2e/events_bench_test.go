@@ -142,8 +142,8 @@ func (e *edits) measure(what string, edit func(), done func(*v1beta2.Kyma) bool)
 	ctx, cancel := context.WithTimeout(e.Context(), editPatience)
 	defer cancel()
 	said := e.first(ctx, "default", &v1beta2.KymaList{}, func(object any) bool {
-		kyma, is := object.(*v1beta2.Kyma)
-		return is && done(kyma)
+		kyma, ok := object.(*v1beta2.Kyma)
+		return ok && done(kyma)
 	})
 	var applied <-chan time.Time
 	if what == "enabled" {
@@ -151,8 +151,8 @@ func (e *edits) measure(what string, edit func(), done func(*v1beta2.Kyma) bool)
 	}
 	begun := time.Now()
 	note := func(what string, at <-chan time.Time) {
-		when, is := <-at
-		if !is {
+		when, ok := <-at
+		if !ok {
 			e.Instance.PrintLog()
 			require.FailNow(e, "the edit is not acted on in time", what)
 		}

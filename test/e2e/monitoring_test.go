@@ -99,8 +99,8 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 			evaluated := map[string]v1.AlertingRule{}
 			for _, group := range found.Groups {
 				for _, each := range group.Rules {
-					rule, is := each.(v1.AlertingRule)
-					require.True(c, is)
+					rule, ok := each.(v1.AlertingRule)
+					require.True(c, ok)
 					assert.EqualValues(c, "ok", rule.Health, "%s: %s", rule.Name, rule.LastError)
 					evaluated[rule.Name] = rule
 				}
@@ -169,8 +169,8 @@ func alertsHaveTheirSeries(s *harness.Environment, observed prometheus.Server, i
 			}
 			asked++
 			for _, each := range group.Rules {
-				rule, is := each.(v1.AlertingRule)
-				require.True(c, is)
+				rule, ok := each.(v1.AlertingRule)
+				require.True(c, ok)
 				for _, selector := range observed.Selectors(s.T, rule.Query) {
 					if slices.Contains(onlyOfFailures, selector.Metric) {
 						continue
@@ -260,7 +260,7 @@ func numbers(t testing.TB, c *assert.CollectT, observed v1.API, expression strin
 	t.Helper()
 	value, _, err := observed.Query(t.Context(), expression, time.Now())
 	require.NoError(c, err)
-	vector, is := value.(model.Vector)
-	require.True(c, is, "it is a %T", value)
+	vector, ok := value.(model.Vector)
+	require.True(c, ok, "it is a %T", value)
 	return slices.DeleteFunc(vector, func(sample *model.Sample) bool { return math.IsNaN(float64(sample.Value)) })
 }

@@ -61,8 +61,8 @@ func recordAnswers(t *testing.T, s *harness.Environment, observed v1.API, since 
 		require.NoError(t, json.Unmarshal(content, &dashboard))
 		panels, _ := dashboard["panels"].([]any)
 		for _, each := range panels {
-			panel, is := each.(map[string]any)
-			require.True(t, is)
+			panel, ok := each.(map[string]any)
+			require.True(t, ok)
 			panel["answers"] = answersOf(t, observed, panel, since)
 		}
 		content, err = json.Marshal(dashboard)
@@ -81,8 +81,8 @@ func answersOf(t *testing.T, observed v1.API, panel map[string]any, since time.T
 	var all []model.Matrix
 	targets, _ := panel["targets"].([]any)
 	for _, each := range targets {
-		target, is := each.(map[string]any)
-		require.True(t, is)
+		target, ok := each.(map[string]any)
+		require.True(t, ok)
 		expression, _ := target["expr"].(string)
 		// The scrapes are a second apart here, not half a minute.
 		expression = strings.NewReplacer("$job", prometheus.Job, "$kyma", "first", "$__rate_interval", "20s").Replace(expression)
@@ -92,8 +92,8 @@ func answersOf(t *testing.T, observed v1.API, panel map[string]any, since time.T
 		}
 		answer, _, err := observed.QueryRange(t.Context(), expression, asked)
 		require.NoError(t, err, expression)
-		matrix, is := answer.(model.Matrix)
-		require.True(t, is)
+		matrix, ok := answer.(model.Matrix)
+		require.True(t, ok)
 		all = append(all, matrix)
 	}
 	return all

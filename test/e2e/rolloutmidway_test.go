@@ -56,8 +56,8 @@ func (s *stagedFleet) order(version string) func() []string {
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		for event := range seen.ResultChan() {
-			m, is := event.Object.(*v1beta2.Manifest)
-			if !is || m.Spec.Version != version {
+			m, ok := event.Object.(*v1beta2.Manifest)
+			if !ok || m.Spec.Version != version {
 				continue
 			}
 			mutex.Lock()

@@ -57,7 +57,7 @@ func (s *Environment) EditRemoteKyma(remote *v1beta2.Kyma, change func(*v1beta2.
 			continue
 		}
 		err := s.Temporal.SignalWorkflow(s.T.Context(), kick.KymaWorkflowID(kick.RefOf(kyma)), "", kick.Signal, kick.Kick{Reason: "the remote Kyma was edited", Urgent: true})
-		if _, is := errors.AsType[*serviceerror.NotFound](err); !is { // it is to be started yet
+		if _, ok := errors.AsType[*serviceerror.NotFound](err); !ok { // it is to be started yet
 			require.NoError(s.T, err)
 		}
 	}

@@ -237,8 +237,8 @@ func (s *environment) storeInV2() {
 	definition := s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com")
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	require.NoError(s, err)
-	v1, is := versions[0].(map[string]any)
-	require.True(s, is)
+	v1, ok := versions[0].(map[string]any)
+	require.True(s, ok)
 	v2 := maps.Clone(v1)
 	v1["storage"], v2["name"] = false, "v2"
 	require.NoError(s, unstructured.SetNestedSlice(definition.Object, []any{v1, v2}, "spec", "versions"))

@@ -50,7 +50,7 @@ func everyExpression(t *testing.T) map[string][]string {
 			}
 		}
 		for _, variable := range d.Templating.List {
-			if query, is := variable.Query.(map[string]any); is {
+			if query, ok := variable.Query.(map[string]any); ok {
 				asked, _ := query["query"].(string)
 				values := regexp.MustCompile(`^label_values\((.+), \w+\)$`).FindStringSubmatch(asked)
 				require.NotNil(t, values, "%s.json, variable %s: %s", file, variable.Name, asked)
@@ -74,7 +74,7 @@ func metricsOf(t *testing.T, where, expression string) []string {
 	require.NoError(t, err, "%s: %s", where, expression)
 	names := map[string]bool{}
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
-		if selector, is := node.(*parser.VectorSelector); is {
+		if selector, ok := node.(*parser.VectorSelector); ok {
 			for _, matcher := range selector.LabelMatchers {
 				if matcher.Name == model.MetricNameLabel {
 					names[matcher.Value] = true

@@ -58,9 +58,9 @@ func TestAPausedWorkflowIsHeldAndStaysOpenForTheSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, listed, id)
 	require.True(t, open.IsPaused(id))
-	is, err := open.IsOpen(t.Context(), id)
+	ok, err := open.IsOpen(t.Context(), id)
 	require.NoError(t, err)
-	require.True(t, is)
+	require.True(t, ok)
 
 	// What changes meanwhile is seen afterwards.
 	st.change(demo.UID)

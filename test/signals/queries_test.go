@@ -109,8 +109,8 @@ func TestAllQueriesOfTheProductAreInOnePackage(t *testing.T) {
 				return err
 			}
 			ast.Inspect(file, func(node ast.Node) bool {
-				literal, is := node.(*ast.BasicLit)
-				if is && literal.Kind == token.STRING && words.MatchString(literal.Value) {
+				literal, ok := node.(*ast.BasicLit)
+				if ok && literal.Kind == token.STRING && words.MatchString(literal.Value) {
 					found = append(found, path+": "+literal.Value)
 				}
 				return true

@@ -28,7 +28,7 @@ func TestEveryLineIsLoggedUnderTheKeysOfTheOneList(t *testing.T) {
 			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			require.NoError(t, err)
 			ast.Inspect(file, func(node ast.Node) bool {
-				if call, is := node.(*ast.CallExpr); is {
+				if call, ok := node.(*ast.CallExpr); ok {
 					if keys, logs := keysOf(files, call); logs {
 						lines++
 						for _, key := range keys {
@@ -45,8 +45,8 @@ func TestEveryLineIsLoggedUnderTheKeysOfTheOneList(t *testing.T) {
 
 // keysOf are the keys of a call that logs. What is given as a list is made elsewhere.
 func keysOf(files *token.FileSet, call *ast.CallExpr) (keys []ast.Expr, logs bool) {
-	method, is := call.Fun.(*ast.SelectorExpr)
-	if !is {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
 		return nil, false
 	}
 	var receiver strings.Builder
@@ -77,15 +77,15 @@ func keysOf(files *token.FileSet, call *ast.CallExpr) (keys []ast.Expr, logs boo
 }
 
 func isText(e ast.Expr) bool {
-	literal, is := e.(*ast.BasicLit)
-	return is && literal.Kind == token.STRING
+	literal, ok := e.(*ast.BasicLit)
+	return ok && literal.Kind == token.STRING
 }
 
 func isListed(key ast.Expr) bool {
-	selector, is := key.(*ast.SelectorExpr)
-	if !is {
+	selector, ok := key.(*ast.SelectorExpr)
+	if !ok {
 		return false
 	}
-	from, is := selector.X.(*ast.Ident)
-	return is && from.Name == "logkey"
+	from, ok := selector.X.(*ast.Ident)
+	return ok && from.Name == "logkey"
 }

@@ -67,7 +67,7 @@ var load = sync.OnceValues(func() (map[string]listed, map[string]string) {
 			panic(err)
 		}
 		exports[p.ImportPath] = p.Export
-		if path, is := strings.CutPrefix(p.ImportPath, module); is {
+		if path, ok := strings.CutPrefix(p.ImportPath, module); ok {
 			ours[path] = p
 		}
 	}
@@ -192,7 +192,7 @@ func references(t *testing.T, p listed, exports map[string]string) map[string][]
 	name := func(at token.Pos) string { return filepath.Base(files.Position(at).Filename) }
 	seen := map[string]map[string]bool{}
 	for use, object := range info.Uses {
-		if field, is := object.(*types.Var); object.Pkg() != checked || is && field.IsField() {
+		if field, ok := object.(*types.Var); object.Pkg() != checked || ok && field.IsField() {
 			continue
 		}
 		if from, to := name(use.Pos()), name(object.Pos()); from != to {

@@ -86,8 +86,8 @@ func TestIdentifiersAreInStandardTerms(t *testing.T) {
 		require.NoError(t, err)
 		said := map[string]bool{}
 		ast.Inspect(parsed, func(n ast.Node) bool {
-			name, is := n.(*ast.Ident)
-			if !is || kept[name.Name] || said[name.Name] {
+			name, ok := n.(*ast.Ident)
+			if !ok || kept[name.Name] || said[name.Name] {
 				return true
 			}
 			for _, word := range wordsOf(name.Name) {

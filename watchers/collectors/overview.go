@@ -152,8 +152,8 @@ func (o *Overview) reasonOf(kyma *v1beta2.Kyma) string {
 }
 
 // note notes since when an object is unsettled. The caller has locked mu.
-func (o *Overview) note(of map[string]unsettled, key, kyma string, is, listed bool, object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) {
-	if !is {
+func (o *Overview) note(of map[string]unsettled, key, kyma string, ok, listed bool, object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) {
+	if !ok {
 		delete(of, key)
 		return
 	}

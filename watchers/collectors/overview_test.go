@@ -55,7 +55,7 @@ func soon(t *testing.T, c prometheus.Collector, want map[string]float64) {
 	require.Eventually(t, func() bool {
 		found := values(t, c)
 		for series, value := range want {
-			if got, is := found[series]; !is || got != value {
+			if got, ok := found[series]; !ok || got != value {
 				return false
 			}
 		}

@@ -124,9 +124,9 @@ func TestStateMetricsFollowEveryChangeAndLeaveNothingBehind(t *testing.T) {
 
 // Names of Kymas are unique in a namespace only. What two of them say alike must not make a scrape fail.
 func TestWhatTwoKymasSayAlikeIsExportedOnceUntilBothAreGone(t *testing.T) {
-	kyma, twin := shown(), shown()
-	twin.Namespace, twin.UID = "elsewhere", "twin"
-	held := fleettest.NewCache(t, desiredtest.Scheme(), kyma, twin)
+	kyma, duplicate := shown(), shown()
+	duplicate.Namespace, duplicate.UID = "elsewhere", "twin"
+	held := fleettest.NewCache(t, desiredtest.Scheme(), kyma, duplicate)
 	metrics := stateMetrics(t, held, leading())
 	held.Run(t)
 	exported(t, metrics, kymaWarns, eventingWarns, kedaReady)
@@ -137,6 +137,6 @@ func TestWhatTwoKymasSayAlikeIsExportedOnceUntilBothAreGone(t *testing.T) {
 		return len(metrics.objects.of) == 1
 	}, 30*time.Second, time.Millisecond)
 	exported(t, metrics, kymaWarns, eventingWarns, kedaReady)
-	held.Unset(twin)
+	held.Unset(duplicate)
 	exported(t, metrics)
 }

@@ -145,7 +145,7 @@ func (w *Workflows) lastPassOf(ctx context.Context, shard int) (time.Time, error
 	var seen time.Time
 	for range passPages {
 		page, err := w.Temporal.GetWorkflowExecutionHistoryReverse(ctx, request)
-		if _, is := errors.AsType[*serviceerror.NotFound](serviceerror.FromStatus(serviceerror.ToStatus(err))); is {
+		if _, ok := errors.AsType[*serviceerror.NotFound](serviceerror.FromStatus(serviceerror.ToStatus(err))); ok {
 			return w.began, nil
 		}
 		if err != nil {

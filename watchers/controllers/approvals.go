@@ -100,11 +100,11 @@ func (c *controllers) keepMarks(ctx context.Context, req approvalRequest) (recon
 	}
 	outdated, approved := resolve.MarksAreOutdated(object, c.settings), ""
 	if change := object.GetAnnotations()[desired.AnnotationGuardedRemoval]; !outdated && c.budget != nil {
-		is, err := c.budget.Approves(ctx, change, true)
+		ok, err := c.budget.Approves(ctx, change, true)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		if is {
+		if ok {
 			approved = change
 		}
 	}

@@ -37,21 +37,21 @@ func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testi
 		meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"}
 		return meta
 	}
-	type world struct {
+	type fixture struct {
 		cluster     *desiredtest.Cluster
 		controllers *controllers
 	}
-	start := func(objects ...client.Object) world {
+	start := func(objects ...client.Object) fixture {
 		cluster := desiredtest.NewCluster("cp", objects...)
-		return world{cluster, &controllers{settings: desired.Settings{}.WithDefaults(), reader: cluster, live: cluster, writer: cluster}}
+		return fixture{cluster, &controllers{settings: desired.Settings{}.WithDefaults(), reader: cluster, live: cluster, writer: cluster}}
 	}
-	reconcile := func(t *testing.T, w world) bool {
+	reconcile := func(t *testing.T, w fixture) bool {
 		t.Helper()
 		result, err := w.controllers.reconcileMandatory(ctx, mandatoryRequest{Module: "warden"})
 		require.NoError(t, err)
 		return result.RequeueAfter > 0
 	}
-	finalizers := func(t *testing.T, w world, object client.Object) []string {
+	finalizers := func(t *testing.T, w fixture, object client.Object) []string {
 		t.Helper()
 		require.NoError(t, w.cluster.Get(ctx, client.ObjectKeyFromObject(object), object))
 		return object.GetFinalizers()

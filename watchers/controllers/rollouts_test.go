@@ -69,8 +69,8 @@ func (s *stagedCatalog) legs() []string {
 	return legs
 }
 
-// wish gives the channel regular a version.
-func (s *stagedCatalog) wish(version string) {
+// assign gives the channel regular a version.
+func (s *stagedCatalog) assign(version string) {
 	s.t.Helper()
 	meta := desiredtest.ReleaseMeta("keda")
 	require.NoError(s.t, s.Get(s.t.Context(), client.ObjectKeyFromObject(meta), meta))
@@ -91,7 +91,7 @@ func (s *stagedCatalog) reach(phase v1beta2.RolloutPhase) {
 // release gives the channel a version, whose rollout comes into a phase.
 func (s *stagedCatalog) release(version string, phase v1beta2.RolloutPhase) {
 	s.t.Helper()
-	s.wish(version)
+	s.assign(version)
 	require.False(s.t, s.reconcile())
 	s.reach(phase)
 }
@@ -133,7 +133,7 @@ func TestAPolicyMakesAFirstRolloutOfTheVersionThatTheChannelHas(t *testing.T) {
 func TestWithoutAPolicyThereIsNoRollout(t *testing.T) {
 	s := newStagedCatalog(t, keda("regular=1.0.0"))
 	require.False(t, s.reconcile())
-	s.wish("1.1.0")
+	s.assign("1.1.0")
 	require.False(t, s.reconcile())
 	require.Empty(t, s.rollouts())
 }
@@ -142,7 +142,7 @@ func TestAnEditOfTheReleaseMetaMakesOneRollout(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	require.False(t, s.reconcile())
 	s.reach(v1beta2.RolloutCompleted)
-	s.wish("1.1.0")
+	s.assign("1.1.0")
 	s.Forget()
 	for range 3 {
 		require.False(t, s.reconcile())
@@ -173,7 +173,7 @@ func TestAStaleInformerMakesNoSecondRollout(t *testing.T) {
 		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 		if known == "1.1.0" {
 			require.False(t, s.reconcile())
-			s.wish("1.1.0")
+			s.assign("1.1.0")
 		}
 		meta := keda()
 		require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
@@ -209,7 +209,7 @@ func TestWhichVersionTheNextRolloutStartsFrom(t *testing.T) {
 		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 		s.release("1.0.0", v1beta2.RolloutCompleted)
 		s.release("1.1.0", phase)
-		s.wish("1.2.0")
+		s.assign("1.2.0")
 		require.False(t, s.reconcile())
 		require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", want}, s.legs(), phase)
 	}
@@ -219,7 +219,7 @@ func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) 
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutReverted)
-	s.wish("1.0.0")
+	s.assign("1.0.0")
 	require.False(t, s.reconcile())
 	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", "3: 1.0.0 -> 1.0.0"}, s.legs())
 }
@@ -245,7 +245,7 @@ func TestALaterEditOfThePolicyIsForTheNextRollout(t *testing.T) {
 	require.NoError(t, s.Update(t.Context(), p))
 	require.False(t, s.reconcile())
 	require.Equal(t, "7", s.rollouts()[1].Spec.Plan.Concurrency.String())
-	s.wish("1.2.0")
+	s.assign("1.2.0")
 	require.False(t, s.reconcile())
 	require.Equal(t, "50%", s.rollouts()[2].Spec.Plan.Concurrency.String())
 }
@@ -254,7 +254,7 @@ func TestEachChannelHasRolloutsOfItsOwn(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful", func(p *v1beta2.RolloutPolicy) { p.Spec.Channels = []string{"regular", "fast"} }), keda("regular=1.0.0", "fast=2.0.0", "slow=0.9.0"))
 	require.False(t, s.reconcile())
 	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast"}, s.legs())
-	s.wish("1.1.0")
+	s.assign("1.1.0")
 	require.False(t, s.reconcile())
 	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast", "2: 1.0.0 -> 1.1.0"}, s.legs(), "that of a channel that is gone stays")
 }

@@ -63,7 +63,7 @@ func TestWhatBecomesOfRolloutsWithoutTheirPolicy(t *testing.T) {
 			s.release("1.1.0", test.phase)
 			require.NoError(t, s.Delete(t.Context(), policy("careful")))
 			if test.moves {
-				s.wish("1.2.0")
+				s.assign("1.2.0")
 			}
 			for range 2 {
 				require.False(t, s.reconcile())

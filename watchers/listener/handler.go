@@ -130,7 +130,7 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 		return refused(err)
 	}
 	runtimeID := shown.name
-	if c, is := connectionOf(r.Context()); is {
+	if c, ok := connectionOf(r.Context()); ok {
 		name := runtimeID
 		if l.options.Routing != desired.RoutingDirect {
 			name = ""

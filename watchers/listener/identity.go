@@ -112,7 +112,7 @@ func newVerifier(now func() time.Time) *verifier {
 func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (verified, error) {
 	sum, now := sha256.Sum256(key), v.now()
 	known := v.of(by.Version)
-	if found, is := known.Get(sum); is && !now.Before(found.since) && !now.After(found.until) {
+	if found, ok := known.Get(sum); ok && !now.Before(found.since) && !now.After(found.until) {
 		return found, nil
 	}
 	leaf, between, err := read()

@@ -16,7 +16,7 @@ import (
 // kicker sends the kicks that wait.
 type kicker struct {
 	kicks Kicks
-	log   *sparingly
+	log   *limitedLog
 	now   func() time.Time
 	delay prometheus.Histogram
 	lost  prometheus.Counter
@@ -34,7 +34,7 @@ type kicker struct {
 	closed  bool
 }
 
-func newKicker(kicks Kicks, limits limits, log *sparingly, now func() time.Time) *kicker {
+func newKicker(kicks Kicks, limits limits, log *limitedLog, now func() time.Time) *kicker {
 	return &kicker{
 		kicks: kicks, log: log, now: now, slots: make(chan struct{}, limits.senders), timeout: limits.kick, stop: limits.drain,
 		changed: make(chan struct{}, 1), queue: queue.New(limits.queue),

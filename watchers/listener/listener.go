@@ -122,7 +122,7 @@ type Listener struct {
 	options  Options
 	limits   limits
 	metrics  *metrics.Events
-	log      *sparingly
+	log      *limitedLog
 	verifier *verifier
 	clusters *clusters
 	kicker   *kicker
@@ -148,7 +148,7 @@ func newListener(o Options, limits limits) (*Listener, error) {
 	if o.Ours == nil {
 		o.Ours = func(map[string]string) bool { return true }
 	}
-	log := &sparingly{log: o.Log, now: o.Now, said: map[string]line{}}
+	log := &limitedLog{log: o.Log, now: o.Now, said: map[string]line{}}
 	l := &Listener{
 		options: o, limits: limits, log: log, verifier: newVerifier(o.Now),
 		clusters: newClusters(limits), slots: make(chan struct{}, limits.requests),

@@ -134,15 +134,15 @@ type connectionKey struct{}
 
 // withConnection has requests know their connection.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
-	if secure, is := c.(*tls.Conn); is {
+	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
 func connectionOf(ctx context.Context) (*connection, bool) {
-	c, is := ctx.Value(connectionKey{}).(*connection)
-	return c, is
+	c, ok := ctx.Value(connectionKey{}).(*connection)
+	return c, ok
 }
 
 // clusters counts what is there at once of each cluster, by the common name of its certificate, so that one cannot take
@@ -160,12 +160,12 @@ func newClusters(limits limits) *clusters {
 	}
 }
 
-func (c *clusters) connect(name string) bool { return c.more(c.connections, name, c.maxConnections) }
-func (c *clusters) disconnect(name string)   { c.less(c.connections, name) }
-func (c *clusters) begin(name string) bool   { return c.more(c.requests, name, c.maxRequests) }
-func (c *clusters) end(name string)          { c.less(c.requests, name) }
+func (c *clusters) connect(name string) bool { return c.acquire(c.connections, name, c.maxConnections) }
+func (c *clusters) disconnect(name string)   { c.release(c.connections, name) }
+func (c *clusters) begin(name string) bool   { return c.acquire(c.requests, name, c.maxRequests) }
+func (c *clusters) end(name string)          { c.release(c.requests, name) }
 
-func (c *clusters) more(of map[string]int, name string, most int) bool {
+func (c *clusters) acquire(of map[string]int, name string, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if of[name] >= most {
@@ -175,7 +175,7 @@ func (c *clusters) more(of map[string]int, name string, most int) bool {
 	return true
 }
 
-func (c *clusters) less(of map[string]int, name string) {
+func (c *clusters) release(of map[string]int, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of[name]--

@@ -97,8 +97,8 @@ func (w *causedWorkflow) HandleSignal(ctx workflow.Context, in *interceptor.Hand
 
 // causeIn is the span that the header of a start or signal names. What cannot be read names none.
 func (w *causedWorkflow) causeIn(ctx workflow.Context) interceptor.TracerSpan {
-	payload, is := interceptor.WorkflowHeader(ctx)[headerKey]
-	if !is {
+	payload, ok := interceptor.WorkflowHeader(ctx)[headerKey]
+	if !ok {
 		return nil
 	}
 	var data map[string]string

@@ -57,7 +57,7 @@ type withQuery struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (w withQuery) RoundTrip(request *http.Request) (*http.Response, error) {
-	if whole, is := request.Context().Value(addressKey{}).(*url.URL); is {
+	if whole, ok := request.Context().Value(addressKey{}).(*url.URL); ok {
 		request = request.WithContext(request.Context())
 		request.URL = whole
 	}

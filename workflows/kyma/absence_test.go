@@ -61,7 +61,7 @@ func TestAClusterThatIsAbsentForAMonthWritesNextToNoHistory(t *testing.T) {
 // (package sweep tests that).
 func kymaThroughAbsence(t *testing.T, gone error) int {
 	t.Helper()
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	count := countEvents(env)
 	before, after := 0, 0
@@ -84,7 +84,7 @@ func kymaThroughAbsence(t *testing.T, gone error) int {
 // manifestThroughAbsence counts the events of the run that ends when it is left to the sweep.
 func manifestThroughAbsence(t *testing.T, gone error) int {
 	t.Helper()
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) { return install.ApplyResult{}, gone }
 	env := environment(t, w)
 	count := countEvents(env)

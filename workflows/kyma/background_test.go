@@ -21,7 +21,7 @@ var catalogChanged = kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "Modul
 
 // A new version for the whole fleet must not fill the workflow tasks that edits need.
 func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
 	kickAt(env, time.Hour, catalogChanged)
@@ -38,7 +38,7 @@ func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 }
 
 func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	wait := untilCancelled(env)
 	w.turn = func(context.Context, int) error {
@@ -61,7 +61,7 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 
 // The states of modules are shown also while a Kyma waits for its turn.
 func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	wait := untilCancelled(env)
 	w.turn = func(_ context.Context, n int) error {
@@ -98,7 +98,7 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 		"that says not when it began": {0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			w.turn = func(_ context.Context, n int) error {
 				if n == 1 {
@@ -150,7 +150,7 @@ func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 		"and of a Kyma that was not ready": {updated, shared.StateWarning, true, 0, 2, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			begins := env.Now().Add(time.Hour)
 			w.resolve = func(n int) (resolve.Result, error) {
@@ -185,7 +185,7 @@ func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 }
 
 func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 2 {
@@ -209,7 +209,7 @@ func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextReconcile(t *testing.T) {
 }
 
 func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n == 2 {
 			return resolve.Result{}, errors.New("conflict")

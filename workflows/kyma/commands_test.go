@@ -168,13 +168,13 @@ func everyStep(t *testing.T, late bool) []*commands {
 	}
 
 	// A Kyma: reconciled, kicked in vain, deleted in order.
-	w := deletingWorld(2)
+	w := deletingFixture(2)
 	env := environment(t, w)
 	ran(recorded(env))
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 
-	w = quietWorld()
+	w = quietFixture()
 	env = environment(t, w)
 	ran(recorded(env))
 	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
@@ -185,7 +185,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 	require.NoError(t, env.GetWorkflowError())
 
 	// One that is forced.
-	deleted := newBlockedWorld(t)
+	deleted := newBlockedFixture(t)
 	ran(recorded(deleted.env))
 	deleted.purge = func(int, purge.Input) (purge.Result, error) {
 		deleted.blocked = false
@@ -194,7 +194,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 	deleted.run(t)
 
 	// A Manifest: installed with a default custom resource, removed, purged.
-	w = quietWorld()
+	w = quietFixture()
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
@@ -213,12 +213,12 @@ func everyStep(t *testing.T, late bool) []*commands {
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 
-	w = quietWorld()
+	w = quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n == 1 {
 			return install.ApplyResult{}, unreachable
 		}
-		return quietWorld().apply(context.Background(), n)
+		return quietFixture().apply(context.Background(), n)
 	}
 	env = environment(t, w)
 	ran(recorded(env))
@@ -264,7 +264,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 }
 
 func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(int) (res syncing.Result, err error) { return res, unreachable }
 	env := environment(t, w)
 	c := recorded(env)
@@ -363,7 +363,7 @@ func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
 		if n == 2 {
 			return install.ApplyResult{}, unreachable
 		}
-		return quietWorld().apply(context.Background(), n)
+		return quietFixture().apply(context.Background(), n)
 	}
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n%2 == 0 { // so that the Kyma rests when the module is ready
@@ -412,7 +412,7 @@ func TestEveryRunRecordsTheVersionOfItsLogicFirst(t *testing.T) {
 }
 
 func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
 	for i := range 20 {
@@ -425,7 +425,7 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	require.Equal(t, 1, c.upserts)
 
 	// They stay with the workflow from run to run.
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	c = recorded(env)
 	kickAt(env, time.Hour, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
@@ -439,7 +439,7 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
 	state := temporal.NewSearchAttributeKeyKeyword("KymaState")
 	start := func(attributes ...temporal.SearchAttributeUpdate) *commands {
-		w := quietWorld()
+		w := quietFixture()
 		env := environment(t, w)
 		c := recorded(env)
 		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(attributes...)))
@@ -458,7 +458,7 @@ func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
 }
 
 func TestFailingModulesAreFoundBySearches(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
 	list := temporal.NewSearchAttributeKeyKeywordList("FailingModules")
@@ -488,7 +488,7 @@ func TestFailingModulesAreFoundBySearches(t *testing.T) {
 
 // A kick costs the signal and its task; a timer that each of them starts anew would double that.
 func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	timers := 0
 	env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
@@ -505,7 +505,7 @@ func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
 
 // A reader whose caches are older than what a kick named reads the object live.
 func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) {
 		res, err := synced()
 		res.Imported = []desired.Seen{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
@@ -526,25 +526,25 @@ func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 
 // Clusters that wait for the same do not all return in the same moment.
 func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
-	waits := map[string]func(start time.Time) (w *world, second func() bool){
-		"a back-off": func(time.Time) (*world, func() bool) {
-			w := quietWorld()
+	waits := map[string]func(start time.Time) (w *fixture, second func() bool){
+		"a back-off": func(time.Time) (*fixture, func() bool) {
+			w := quietFixture()
 			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
 			return w, func() bool { return w.count("sync") == 2 }
 		},
-		"a maintenance window": func(start time.Time) (*world, func() bool) {
-			w := waitingWorld(start.Add(time.Minute))
+		"a maintenance window": func(start time.Time) (*fixture, func() bool) {
+			w := waitingFixture(start.Add(time.Minute))
 			return w, func() bool { return w.count("resolve") == 2 }
 		},
-		"a removal": func(time.Time) (*world, func() bool) {
-			w := deletingWorld(1 << 30)
+		"a removal": func(time.Time) (*fixture, func() bool) {
+			w := deletingFixture(1 << 30)
 			return w, func() bool { return w.count("delete") == 2 }
 		},
 	}
 	for name, wait := range waits {
 		moments := map[time.Duration]bool{}
 		for _, id := range []string{"kyma/ns/a/1", "kyma/ns/b/2", "kyma/ns/c/3", "kyma/ns/d/4"} {
-			env := environment(t, quietWorld())
+			env := environment(t, quietFixture())
 			start := env.Now()
 			w, second := wait(start)
 			env = environment(t, w)

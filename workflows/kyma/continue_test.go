@@ -21,7 +21,7 @@ import (
 )
 
 func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		env.SetContinueAsNewSuggested(true)
@@ -37,7 +37,7 @@ func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
 func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
 	for length, continues := range map[int]bool{900: false, 1100: true} {
 		t.Run(fmt.Sprintf("%d events", length), func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			env.RegisterDelayedCallback(func() {
 				env.SetCurrentHistoryLength(length)
@@ -57,7 +57,7 @@ func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
 }
 
 func TestARunContinuesAsNewInATaskInWhichNoLocalActivityRan(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	var timers []time.Duration
 	env.SetOnTimerScheduledListener(func(_ string, wait time.Duration) { timers = append(timers, wait) })
@@ -73,7 +73,7 @@ func TestARunContinuesAsNewInATaskInWhichNoLocalActivityRan(t *testing.T) {
 
 // An update that waits for its reconcile gets it from the run that took it: the next one knows nothing of it.
 func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() {
@@ -102,7 +102,7 @@ func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) string {
 // A sleeping run keeps the logic that it began with, so it is left before anything is done by it. Nobody is woken for
 // that: a release must not wake the fleet.
 func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	name := ofEarlierBuild(env)
 	env.RegisterDelayedCallback(func() { require.Equal(t, "waiting", workflowtest.ViewOf(t, env).Doing) }, 100*time.Hour)
@@ -114,7 +114,7 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 }
 
 func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
@@ -137,7 +137,7 @@ func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) 
 
 // During a rolling update the build that began a run may get its tasks again after a module has begun to wait for the next run.
 func TestARunThatAModuleWantsToLeaveEndsUnderTheBuildThatBeganItToo(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 2 {
 			return syncing.Result{}, &fault.Error{Kind: fault.Transient, Message: "busy", RetryAfter: 20 * time.Second}
@@ -166,7 +166,7 @@ func TestARunThatAModuleWantsToLeaveEndsUnderTheBuildThatBeganItToo(t *testing.T
 // A module that waits for the next run, and an update that this run has to answer first: the run must neither end before nor go
 // round and round.
 func TestARunThatAModuleWantsToLeaveAnswersItsUpdateFirst(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	name := ofEarlierBuild(env)
 	answer := &updateAnswer{}
@@ -186,7 +186,7 @@ func TestARunThatAModuleWantsToLeaveAnswersItsUpdateFirst(t *testing.T) {
 }
 
 func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	name := ofEarlierBuild(env)
 	answer := &updateAnswer{}
@@ -202,7 +202,7 @@ func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 }
 
 func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
 		res.Modules = []status.Module{{Name: "keda", Version: "1.2.3", State: shared.StateReady}}
@@ -217,7 +217,7 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
 
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	env.RegisterDelayedCallback(func() {
 		require.Contains(t, workflowtest.DetailsOf(t, env), "| keda | 1.2.3 | Ready |")
@@ -229,7 +229,7 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 }
 
 func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n < 10 {
@@ -248,7 +248,7 @@ func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 // What a run was waiting for continues where it stood: neither does a fleet that failed together return at once, nor
 // does a retry begin to count anew.
 func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, fault.New(fault.Transient, "Busy", "busy") }
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAPacedKickDuringTheLastStepMeansOneMoreReconcileWhenItsTimeHasCome(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
@@ -33,7 +33,7 @@ func TestAPacedKickDuringTheLastStepMeansOneMoreReconcileWhenItsTimeHasCome(t *t
 }
 
 func TestAPacedKickAfterTheKymaWasFoundGoneIsWaitedForAndThenTheRunEnds(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 1 {
@@ -47,7 +47,7 @@ func TestAPacedKickAfterTheKymaWasFoundGoneIsWaitedForAndThenTheRunEnds(t *testi
 }
 
 func TestAKickWithATurnOfItsOwnKeepsASettledRunOpenUntilThen(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
 	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
@@ -63,7 +63,7 @@ func TestAKickWithATurnOfItsOwnKeepsASettledRunOpenUntilThen(t *testing.T) {
 }
 
 func TestAnUpdateGetsExactlyOneReconcileFromARunThatIsAskedToContinueAsNew(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() {
@@ -85,7 +85,7 @@ func TestAnUpdateGetsExactlyOneReconcileFromARunThatIsAskedToContinueAsNew(t *te
 }
 
 func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}

@@ -25,7 +25,7 @@ import (
 var unreachable = fault.New(fault.Unreachable, "UnreachableNetwork", "no route to host")
 
 // lastWrite remembers what was last written into a Manifest's status.
-func lastWrite(w *world) *manifests.ReportInput {
+func lastWrite(w *fixture) *manifests.ReportInput {
 	last := &manifests.ReportInput{}
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		*last = in
@@ -35,7 +35,7 @@ func lastWrite(w *world) *manifests.ReportInput {
 }
 
 func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) { return install.ApplyResult{}, unreachable }
 	last := lastWrite(w)
 	env := environment(t, w)
@@ -46,7 +46,7 @@ func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
 }
 
 func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
@@ -82,7 +82,7 @@ func TestTheRemovalOfWhatAKymaThatIsGoneLeftIsTriedAgainLater(t *testing.T) {
 
 func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous, clusters.ReasonClusterChanged} {
-		w := quietWorld()
+		w := quietFixture()
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
 			return install.ApplyResult{}, fault.New(fault.Rejected, reason, "no access")
 		}
@@ -97,7 +97,7 @@ func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 }
 
 func TestAModuleThatCanBeAppliedButNotReadIsNotAppliedForEver(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
 	env := environment(t, w)
 	workOnModule(env, w)
@@ -106,7 +106,7 @@ func TestAModuleThatCanBeAppliedButNotReadIsNotAppliedForEver(t *testing.T) {
 }
 
 func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
@@ -123,7 +123,7 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 }
 
 func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
 	}
@@ -138,7 +138,7 @@ func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 }
 
 func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var seen []status.ReportInput
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
 		if n > 1 && n <= 6 { // all attempts of the activity's own retry
@@ -160,7 +160,7 @@ func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T)
 }
 
 func TestAStatusThatCouldNotBeWrittenDoesNotCountAgainstTheNextReport(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var last status.ReportInput
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
 		if n > 1 && n <= 6 {
@@ -179,7 +179,7 @@ func TestAStatusThatCouldNotBeWrittenDoesNotCountAgainstTheNextReport(t *testing
 }
 
 func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
 		res.Deleting = n > 1
@@ -193,7 +193,7 @@ func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
 }
 
 func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
-	w := deletingWorld(1 << 30)
+	w := deletingFixture(1 << 30)
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		require.Less(t, w.count("delete"), 24*6, "a day")
@@ -209,7 +209,7 @@ func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
 }
 
 func TestAKymaWithoutAccessSecretWaitsForTheSecret(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	}

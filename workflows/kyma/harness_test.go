@@ -29,8 +29,8 @@ import (
 var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
 var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: "manifest-uid"}
 
-// world is the scripted cluster state behind fake activities: what the steps of a workflow read.
-type world struct {
+// fixture is the scripted cluster state behind fake activities: what the steps of a workflow read.
+type fixture struct {
 	calls []string
 
 	sync    func(n int) (syncing.Result, error)
@@ -71,7 +71,7 @@ type world struct {
 }
 
 // called notes a step. Steps of several modules run at the same time.
-func (w *world) called(name string) int {
+func (w *fixture) called(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, name)
@@ -80,14 +80,14 @@ func (w *world) called(name string) int {
 }
 
 // count returns how often a step was taken.
-func (w *world) count(name string) int {
+func (w *fixture) count(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.counts[name]
 }
 
 // noteWatch notes an activity that reads modules, once for all of its attempts.
-func (w *world) noteWatch(ctx context.Context, in install.FollowInput) {
+func (w *fixture) noteWatch(ctx context.Context, in install.FollowInput) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if activity.GetInfo(ctx).Attempt == 1 {
@@ -95,7 +95,7 @@ func (w *world) noteWatch(ctx context.Context, in install.FollowInput) {
 	}
 }
 
-func (w *world) set(name string, count int) {
+func (w *fixture) set(name string, count int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts[name] = count
@@ -113,9 +113,9 @@ func reported(state shared.State) (status.ReportResult, error) {
 	return status.ReportResult{Outcome: status.OutcomeReported, State: state, Channel: "regular", Message: string(state)}, nil
 }
 
-// quietWorld is a fleet in which everything is as wanted.
-func quietWorld() *world {
-	return &world{
+// quietFixture is a fleet in which everything is as wanted.
+func quietFixture() *fixture {
+	return &fixture{
 		counts:  map[string]int{},
 		sync:    func(int) (syncing.Result, error) { return synced() },
 		resolve: func(int) (resolve.Result, error) { return resolved() },
@@ -159,26 +159,26 @@ func quietWorld() *world {
 }
 
 // SyncRemote implements background.RemoteSteps.
-func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
+func (w *fixture) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
 	res, err := w.sync(w.called("sync"))
 	return res, fault.ToTemporal(err)
 }
 
 // ResolveKyma implements background.Resolver.
-func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
+func (w *fixture) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
 	w.since, w.named = append(w.since, in.Since), append(w.named, in.Modules)
 	res, err := w.resolve(w.called("resolve"))
 	return res, fault.ToTemporal(err)
 }
 
 // ReportKyma implements background.StatusSteps.
-func (w *world) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+func (w *fixture) ReportKyma(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
 	res, err := w.report(w.called("report"), in)
 	return res, fault.ToTemporal(err)
 }
 
 // CleanupRemote implements background.RemoteSteps.
-func (w *world) CleanupRemote(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
+func (w *fixture) CleanupRemote(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
 	if in.Force {
 		res, err := w.force(w.called("cleanup by force"), in)
 		return res, fault.ToTemporal(err)
@@ -188,20 +188,20 @@ func (w *world) CleanupRemote(_ context.Context, in syncing.CleanupInput) (synci
 }
 
 // ReleaseKyma implements background.StatusSteps.
-func (w *world) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
+func (w *fixture) ReleaseKyma(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
 	w.abandoned = in.Abandoned
 	res, err := w.release(w.called("release"))
 	return res, fault.ToTemporal(err)
 }
 
 // ReportManifest implements background.Installer.
-func (w *world) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
+func (w *fixture) ReportManifest(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 	res, err := w.write(w.called("write "+string(in.Observed.State)), in)
 	return res, fault.ToTemporal(err)
 }
 
 // InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
-func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
+func (w *fixture) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	all := make([]install.Installed, 0, len(in.Manifests))
 	for _, ref := range in.Manifests {
 		one := install.Installed{Ref: ref, Later: true}
@@ -214,7 +214,7 @@ func (w *world) InstallModules(_ context.Context, in install.ModulesInput) ([]in
 }
 
 // environment is a test environment around a world.
-func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
+func environment(t *testing.T, w *fixture) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
@@ -318,19 +318,19 @@ func kickModule(env *testsuite.TestWorkflowEnvironment, k kick.Kick) {
 
 // workOnModule runs the workflow of a Kyma that is gone, and of which only the Manifest is left to work on: it ends when that
 // work has ended.
-func workOnModule(env *testsuite.TestWorkflowEnvironment, w *world) {
+func workOnModule(env *testsuite.TestWorkflowEnvironment, w *fixture) {
 	workFrom(env, w, ModuleCarry{})
 }
 
 // workFrom is workOnModule that continues what an earlier run carried.
-func workFrom(env *testsuite.TestWorkflowEnvironment, w *world, carried ModuleCarry) {
+func workFrom(env *testsuite.TestWorkflowEnvironment, w *fixture, carried ModuleCarry) {
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 	carried.Ref = manifestRef
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: &Carry{Modules: []ModuleCarry{carried}}})
 }
 
 // steps are the steps that were taken for the Manifest.
-func (w *world) steps() []string {
+func (w *fixture) steps() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool {
@@ -339,7 +339,7 @@ func (w *world) steps() []string {
 }
 
 // endKyma makes the Kyma disappear from a moment on, so that the workflow ends and the test can check it.
-func endKyma(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
+func endKyma(env *testsuite.TestWorkflowEnvironment, w *fixture, at time.Duration) {
 	env.RegisterDelayedCallback(func() {
 		w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is gone", Urgent: true})

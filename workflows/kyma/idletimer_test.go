@@ -11,7 +11,7 @@ import (
 
 // A timer that was left would fire a day later, for a workflow task that does nothing.
 func TestAWaitThatSomethingElseEndsLeavesNoTimer(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	ended := 0
 	env.SetOnTimerCanceledListener(func(string) { ended++ })

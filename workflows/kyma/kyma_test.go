@@ -23,7 +23,7 @@ import (
 var wholeReconcile = []string{"sync", "resolve", "report"}
 
 func TestAKymaIsReconciledOnceAndThenSleeps(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, wholeReconcile, w.calls)
@@ -38,7 +38,7 @@ func TestAKymaIsReconciledOnceAndThenSleeps(t *testing.T) {
 }
 
 func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest state", Kind: "Manifest", Name: "m"})
 	env.RegisterDelayedCallback(func() {
@@ -51,7 +51,7 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 
 // A Kyma that is made, edited and deleted within seconds still shows at once what its modules say.
 func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	for i := range 5 {
 		kickAt(env, time.Minute+time.Duration(i)*100*time.Millisecond, kick.Kick{Reason: "Kyma changed", Urgent: true})
@@ -65,7 +65,7 @@ func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
 }
 
 func TestAHundredKicksWhileAStepRunsCauseOneMoreReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 1 {
@@ -82,7 +82,7 @@ func TestAHundredKicksWhileAStepRunsCauseOneMoreReconcile(t *testing.T) {
 }
 
 func TestAReconcileThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var seen status.ReportInput
 	w.sync = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -103,7 +103,7 @@ func TestAReconcileThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
 }
 
 func TestAnUnreachableClusterIsTriedForMinutesThenLeftToTheSweep(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 	}
@@ -123,7 +123,7 @@ func TestAnUnreachableClusterIsTriedForMinutesThenLeftToTheSweep(t *testing.T) {
 }
 
 func TestARefusalWaitsForAChangeAndRecordsItsInputs(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var seen status.ReportInput
 	w.sync = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "exec plugins are not allowed")
@@ -143,7 +143,7 @@ func TestARefusalWaitsForAChangeAndRecordsItsInputs(t *testing.T) {
 }
 
 func TestATransientFailureIsRetriedByADurableTimer(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n <= 5 { // all attempts of the activity's own retry
 			return resolve.Result{}, errors.New("etcd leader changed")
@@ -158,7 +158,7 @@ func TestATransientFailureIsRetriedByADurableTimer(t *testing.T) {
 }
 
 func TestInputsThatMovedDuringAReconcileCauseOneMore(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
 		res.NeedsReconcile = n == 1
@@ -172,7 +172,7 @@ func TestInputsThatMovedDuringAReconcileCauseOneMore(t *testing.T) {
 }
 
 func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
 	kickAt(env, time.Minute, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", NotBefore: &turn})
@@ -188,9 +188,9 @@ func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// deletingWorld is a Kyma under deletion with that many reconciles until its Manifests are gone.
-func deletingWorld(attempts int) *world {
-	w := quietWorld()
+// deletingFixture is a Kyma under deletion with that many reconciles until its Manifests are gone.
+func deletingFixture(attempts int) *fixture {
+	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeDeleting}, nil }
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) { return reported(shared.StateDeleting) }
 	w.delete = func(n int) (resolve.DeleteResult, error) {
@@ -203,7 +203,7 @@ func deletingWorld(attempts int) *world {
 }
 
 func TestAKymaIsRemovedInOrder(t *testing.T) {
-	w := deletingWorld(2)
+	w := deletingFixture(2)
 	env := environment(t, w)
 	kickAt(env, 30*time.Second, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Name: "demo-sample-1", Urgent: true})
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -212,7 +212,7 @@ func TestAKymaIsRemovedInOrder(t *testing.T) {
 }
 
 func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
-	w := deletingWorld(0)
+	w := deletingFixture(0)
 	w.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
 		if w.count("remove") == 0 {
@@ -231,7 +231,7 @@ func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
 }
 
 func TestARemovalGoesOnThoughTheKickThatAManifestIsGoneWasLost(t *testing.T) {
-	w := deletingWorld(3)
+	w := deletingFixture(3)
 	env := environment(t, w)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -239,10 +239,10 @@ func TestARemovalGoesOnThoughTheKickThatAManifestIsGoneWasLost(t *testing.T) {
 }
 
 func TestADeletionOfASleepingKymaIsActedOnAtOnce(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
-		deleting := deletingWorld(1)
+		deleting := deletingFixture(1)
 		w.sync, w.report, w.delete = deleting.sync, deleting.report, deleting.delete
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
 	}, time.Hour)
@@ -252,14 +252,14 @@ func TestADeletionOfASleepingKymaIsActedOnAtOnce(t *testing.T) {
 }
 
 func TestAClusterThatCannotBeReachedKeepsAKymaUnderDeletion(t *testing.T) {
-	w := deletingWorld(1)
+	w := deletingFixture(1)
 	w.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 	}
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		require.Zero(t, w.count("release"))
-		w.cleanup = quietWorld().cleanup
+		w.cleanup = quietFixture().cleanup
 	}, 23*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -267,7 +267,7 @@ func TestAClusterThatCannotBeReachedKeepsAKymaUnderDeletion(t *testing.T) {
 }
 
 func TestAnAccessSecretThatIsGoneAtTwoReadsAllowsTheControlPlaneSideToComplete(t *testing.T) {
-	w := deletingWorld(1)
+	w := deletingFixture(1)
 	w.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	}
@@ -279,7 +279,7 @@ func TestAnAccessSecretThatIsGoneAtTwoReadsAllowsTheControlPlaneSideToComplete(t
 }
 
 func TestARunThatFindsNothingCompletesWithoutTouchingAnything(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 	env := environment(t, w)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -298,7 +298,7 @@ func continued(t *testing.T, err error) Input {
 }
 
 func TestContinueAsNewCarriesTheKicksThatCameWithIt(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
 	env.RegisterDelayedCallback(func() {
@@ -312,7 +312,7 @@ func TestContinueAsNewCarriesTheKicksThatCameWithIt(t *testing.T) {
 	require.Equal(t, 3, next.Carry.Later.Count)
 	require.Equal(t, kymaRef, next.Ref)
 
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	env.SetStartTime(turn.Add(-time.Minute))
 	env.RegisterDelayedCallback(func() { require.Empty(t, second.calls, "its turn has not come") }, 50*time.Second)
@@ -323,13 +323,13 @@ func TestContinueAsNewCarriesTheKicksThatCameWithIt(t *testing.T) {
 }
 
 func TestARunThatContinuedWithoutAKickDoesNotReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Minute)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
 
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	env.RegisterDelayedCallback(func() {
 		require.Empty(t, second.calls)
@@ -341,7 +341,7 @@ func TestARunThatContinuedWithoutAKickDoesNotReconcile(t *testing.T) {
 }
 
 func TestTheReconcileUpdateAnswersAfterOneCompletedReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer) }, time.Hour)
@@ -356,7 +356,7 @@ func TestTheReconcileUpdateAnswersAfterOneCompletedReconcile(t *testing.T) {
 }
 
 func TestTheReconcileUpdateAnswersWithinThirtySeconds(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	asked := false

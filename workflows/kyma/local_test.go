@@ -15,7 +15,7 @@ import (
 
 // A reconcile that succeeds costs a marker a step, and no task of a queue.
 func TestAKymaIsReconciledWithinItsWorkflowTask(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
 	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
@@ -36,7 +36,7 @@ func TestAKymaIsReconciledWithinItsWorkflowTask(t *testing.T) {
 }
 
 func TestAStepThatIsNotDoneInTimeIsTakenFromTheQueue(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
 	c.late = true
@@ -51,7 +51,7 @@ func TestAStepThatIsNotDoneInTimeIsTakenFromTheQueue(t *testing.T) {
 }
 
 func TestTheFirstTryCountsAmongAllTries(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(int) (resolve.Result, error) { return resolve.Result{}, errors.New("conflict") }
 	env := environment(t, w)
 	c := recorded(env)
@@ -64,7 +64,7 @@ func TestTheFirstTryCountsAmongAllTries(t *testing.T) {
 
 // A workflow task never waits twice for a cluster that does not answer.
 func TestAClusterThatDidNotAnswerIsNotAskedWithinAWorkflowTask(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 2 || n == 3 {
 			return syncing.Result{}, unreachable

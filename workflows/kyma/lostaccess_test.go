@@ -15,10 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// lostWorld is a held world that is never purged by itself, and whose access Secret is gone while missing says so.
-func lostWorld(t *testing.T, missing func(at time.Duration) bool) *blockedWorld {
+// lostFixture is a held world that is never purged by itself, and whose access Secret is gone while missing says so.
+func lostFixture(t *testing.T, missing func(at time.Duration) bool) *blockedFixture {
 	t.Helper()
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	noSecret := fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	h.delete = func(int) (resolve.DeleteResult, error) {
@@ -43,7 +43,7 @@ func lostWorld(t *testing.T, missing func(at time.Duration) bool) *blockedWorld 
 func always(time.Duration) bool { return true }
 
 func TestWhereTheAccessSecretIsGoneAtTwoReadsTheModulesAreReleasedAndThenTheKyma(t *testing.T) {
-	h := lostWorld(t, always)
+	h := lostFixture(t, always)
 	h.run(t)
 	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one reconcile is not enough")
 	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a reconcile is planned for it")
@@ -56,7 +56,7 @@ func TestWhereTheAccessSecretIsGoneAtTwoReadsTheModulesAreReleasedAndThenTheKyma
 }
 
 func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
-	h := lostWorld(t, func(at time.Duration) bool {
+	h := lostFixture(t, func(at time.Duration) bool {
 		return at < 90*time.Second || at > time.Hour && at < time.Hour+90*time.Second
 	})
 	for _, at := range []time.Duration{100 * time.Second, time.Hour + time.Second, time.Hour + 100*time.Second} {
@@ -71,7 +71,7 @@ func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
 }
 
 func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
-	h := lostWorld(t, always)
+	h := lostFixture(t, always)
 	here := kick.Ref{Namespace: "kcp-system", Name: "demo-here", UID: "here-uid"}
 	left, answer := true, h.delete
 	h.delete = func(n int) (resolve.DeleteResult, error) {
@@ -98,7 +98,7 @@ func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
 }
 
 func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
-	h := lostWorld(t, always)
+	h := lostFixture(t, always)
 	h.purge = func(int, purge.Input) (purge.Result, error) {
 		if h.blocked = h.count("admit purge") < 2; h.blocked {
 			return purge.Result{}, fault.New(fault.Transient, "X", "fails")

@@ -25,8 +25,8 @@ import (
 )
 
 // purgeAt deletes the Kyma of a Manifest at once, and purges it at a time.
-func purgeAt(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
-	deleting := deletingWorld(1)
+func purgeAt(env *testsuite.TestWorkflowEnvironment, w *fixture, at time.Duration) {
+	deleting := deletingFixture(1)
 	w.sync, w.report, w.force, w.release = deleting.sync, deleting.report, deleting.force, deleting.release
 	purged := w.purge
 	gone := false
@@ -51,8 +51,8 @@ func purging() ModuleCarry {
 }
 
 // waitingRemoval is a world in which a removal waits for ever.
-func waitingRemoval() *world {
-	w := quietWorld()
+func waitingRemoval() *fixture {
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
@@ -95,7 +95,7 @@ func TestAPurgeCancelsARunningStep(t *testing.T) {
 }
 
 func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
@@ -127,7 +127,7 @@ func TestAPurgeAbandonsAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T
 }
 
 func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.purge = func(int, purge.Input) (purge.Result, error) {
 		return purge.Result{Outcome: manifests.OutcomeApplied}, nil
 	}
@@ -139,7 +139,7 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 }
 
 func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.purge = func(n int, in purge.Input) (purge.Result, error) {
 		require.False(t, in.Abandon, "nothing failed")
 		if n < 6 {
@@ -159,7 +159,7 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 }
 
 func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
 		if in.Abandon {
 			return purge.Result{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
@@ -173,7 +173,7 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 }
 
 func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var abandoned []bool
 	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
 		abandoned = append(abandoned, in.Abandon)

@@ -19,7 +19,7 @@ import (
 )
 
 func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(n int, in install.Followed) (readiness.Observed, error) {
 		if n == 1 {
 			require.EqualValues(t, "Processing", in.Reported.State)
@@ -43,7 +43,7 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 }
 
 func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{
 			Outcome: manifests.OutcomeApplied, InputsDigest: "m-1", Judged: true, Observed: readiness.Observed{State: shared.StateReady},
@@ -56,7 +56,7 @@ func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 }
 
 func TestWaitingForAModuleIsBenign(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n < 100 {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: 10 * time.Second}
@@ -71,7 +71,7 @@ func TestWaitingForAModuleIsBenign(t *testing.T) {
 }
 
 func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	started := time.Time{}
 	env := environment(t, w)
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
@@ -90,7 +90,7 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 }
 
 func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	changed := false
 	env := environment(t, w)
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
@@ -109,7 +109,7 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
 }
 
 func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
@@ -123,12 +123,12 @@ func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
 }
 
 func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	var reconciles []time.Time
 	env := environment(t, w)
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		reconciles = append(reconciles, env.Now())
-		return quietWorld().apply(context.Background(), 1)
+		return quietFixture().apply(context.Background(), 1)
 	}
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n <= 6 {
@@ -154,7 +154,7 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 }
 
 func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer is not what it says it is")
 	}
@@ -172,7 +172,7 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 }
 
 func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	began := env.Now()
 	var again time.Duration
@@ -181,7 +181,7 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T)
 			return install.ApplyResult{}, fault.ToTemporal(&fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Message: "the registry does not have it", SlowRetry: true})
 		}
 		again = env.Now().Sub(began)
-		return quietWorld().apply(context.Background(), n)
+		return quietFixture().apply(context.Background(), n)
 	}
 	var first manifests.ReportInput
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -199,12 +199,12 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T)
 }
 
 func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n <= 5 {
 			return install.ApplyResult{}, errors.New("registry answers 503")
 		}
-		return quietWorld().apply(context.Background(), n)
+		return quietFixture().apply(context.Background(), n)
 	}
 	env := environment(t, w)
 	workOnModule(env, w)
@@ -214,9 +214,9 @@ func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
 }
 
 func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
-		res, err := quietWorld().apply(context.Background(), n)
+		res, err := quietFixture().apply(context.Background(), n)
 		if n == 1 {
 			res.Outcome = manifests.OutcomeIncomplete
 			res.Observed = readiness.Observed{State: shared.StateError, Reason: "ObjectsFailed", Message: "1 of 3 objects failed"}
@@ -230,12 +230,12 @@ func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
 }
 
 func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	began := env.Now()
 	var took time.Duration
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
-		res, err := quietWorld().apply(context.Background(), n)
+		res, err := quietFixture().apply(context.Background(), n)
 		if n <= 10 {
 			res.Outcome = manifests.OutcomeIncomplete
 			res.Observed = readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonApplyContinues, Message: "some are applied"}
@@ -250,7 +250,7 @@ func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
 }
 
 func TestAManifestIsRemovedStepByStep(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
@@ -272,7 +272,7 @@ func TestAManifestIsRemovedStepByStep(t *testing.T) {
 }
 
 func TestADeletionInterruptsARunningInstallation(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	cancelled := false
 	w.apply = func(ctx context.Context, _ int) (install.ApplyResult, error) {
@@ -294,8 +294,8 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 // Deletion at every stage: whatever the run was doing, the next thing it does is to remove.
 func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 	deletion := kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true}
-	stages := map[string]func(w *world, kicked func()){
-		"after the installation": func(w *world, kicked func()) {
+	stages := map[string]func(w *fixture, kicked func()){
+		"after the installation": func(w *fixture, kicked func()) {
 			apply := w.apply
 			w.apply = func(ctx context.Context, n int) (install.ApplyResult, error) {
 				res, err := apply(ctx, n)
@@ -303,7 +303,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return res, err
 			}
 		},
-		"while waiting for the module": func(w *world, kicked func()) {
+		"while waiting for the module": func(w *fixture, kicked func()) {
 			w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 				if n == 3 {
 					kicked()
@@ -311,7 +311,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 			}
 		},
-		"while the default custom resource is made": func(w *world, kicked func()) {
+		"while the default custom resource is made": func(w *fixture, kicked func()) {
 			w.wait = func(int, install.Followed) (readiness.Observed, error) {
 				return readiness.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
 			}
@@ -320,13 +320,13 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return readiness.Observed{State: shared.StateProcessing}, nil
 			}
 		},
-		"while Ready is reported": func(w *world, kicked func()) {
+		"while Ready is reported": func(w *fixture, kicked func()) {
 			w.write = func(int, manifests.ReportInput) (manifests.ReportResult, error) {
 				kicked()
 				return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 			}
 		},
-		"while a failure is rested from": func(w *world, kicked func()) {
+		"while a failure is rested from": func(w *fixture, kicked func()) {
 			w.apply = func(context.Context, int) (install.ApplyResult, error) {
 				return install.ApplyResult{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 			}
@@ -340,7 +340,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 	}
 	for name, stage := range stages {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			once := false
 			stage(w, func() {
@@ -358,7 +358,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 }
 
 func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.remove = func(int) (uninstall.RemoveResult, error) {
 		return uninstall.RemoveResult{Outcome: manifests.OutcomeApplied}, nil
 	}
@@ -376,7 +376,7 @@ func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
 }
 
 func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}
@@ -388,7 +388,7 @@ func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 
 // The next run would wait for it for ever, also once the Kyma is gone.
 func TestAModuleThatSettlesWhileTheRunEndsIsNotCarried(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
@@ -400,7 +400,7 @@ func TestAModuleThatSettlesWhileTheRunEndsIsNotCarried(t *testing.T) {
 }
 
 func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
@@ -410,7 +410,7 @@ func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	next := continued(t, env.GetWorkflowError())
 	require.Len(t, next.Carry.Modules, 1)
 
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	workFrom(env, second, next.Carry.Modules[0])
 	require.NoError(t, env.GetWorkflowError())

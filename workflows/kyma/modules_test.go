@@ -31,7 +31,7 @@ func ready() install.ApplyResult {
 }
 
 // beginning makes the first resolution begin these Manifests, and each later one those of which a module was named.
-func (w *world) beginning(refs ...kick.Ref) {
+func (w *fixture) beginning(refs ...kick.Ref) {
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 1 || len(w.named[n-1]) > 0 {
@@ -42,7 +42,7 @@ func (w *world) beginning(refs ...kick.Ref) {
 }
 
 func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
 	w.beginning(manifestRef, other)
@@ -72,7 +72,7 @@ func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
 }
 
 func TestModulesThatWereNamedAreRememberedUntilTheClusterAnswers(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
@@ -106,7 +106,7 @@ func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 		"one that is worked on is kicked":             {working: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			w.beginning(manifestRef)
 			w.applying = func(kick.Ref) (install.ApplyResult, error) {
@@ -154,7 +154,7 @@ func TestOneModuleProbesAnUnreachableClusterForAll(t *testing.T) {
 		"that comes back": {answersAfter: len(refs) + 2, attempts: len(refs) + 2 + len(refs)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			w.beginning(refs...)
 			w.applying = func(kick.Ref) (install.ApplyResult, error) {
@@ -181,7 +181,7 @@ func TestOneModuleProbesAnUnreachableClusterForAll(t *testing.T) {
 }
 
 func TestAReconcileThatReachesTheClusterFreesTheParkedModules(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
 	w.resolve = func(n int) (resolve.Result, error) {
@@ -211,7 +211,7 @@ func TestAReconcileThatReachesTheClusterFreesTheParkedModules(t *testing.T) {
 
 // The label stops the plan of a Kyma, not its modules: drift, retries and removals go on.
 func TestTheModulesOfASkippedKymaAreWorkedOn(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	w.resolve = func(int) (resolve.Result, error) { return resolve.Result{Outcome: resolve.OutcomeSkipped}, nil }
 	env.RegisterDelayedCallback(func() {
@@ -235,7 +235,7 @@ func TestAModuleThatIsWorkedOnIgnoresKicksThatAreForIdleOnes(t *testing.T) {
 		"its removal is work that has not begun yet": {waits: true, deleting: true, applied: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			w.beginning(manifestRef)
 			if c.waits {
@@ -260,14 +260,14 @@ func TestAModuleThatIsNotAsPlannedMakesItsKymaPlanAgain(t *testing.T) {
 	refused := install.ApplyResult{Outcome: manifests.OutcomeRefused, News: manifests.News{Kick: &kick.Kick{
 		Reason: "a Manifest is not as planned", Kind: "Manifest", Name: manifestRef.Name, Urgent: true, Whole: true,
 	}}}
-	for name, refuse := range map[string]func(*world){
-		"refused by its own step": func(w *world) { w.applying = func(kick.Ref) (install.ApplyResult, error) { return refused, nil } },
-		"refused in the reconcile of its Kyma": func(w *world) {
+	for name, refuse := range map[string]func(*fixture){
+		"refused by its own step": func(w *fixture) { w.applying = func(kick.Ref) (install.ApplyResult, error) { return refused, nil } },
+		"refused in the reconcile of its Kyma": func(w *fixture) {
 			w.installed = func(int, kick.Ref) install.ApplyResult { return refused }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			w.beginning(manifestRef)
 			refuse(w)
@@ -280,7 +280,7 @@ func TestAModuleThatIsNotAsPlannedMakesItsKymaPlanAgain(t *testing.T) {
 }
 
 func TestANoisyModuleSlowsOnlyItself(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
 	var began time.Time
@@ -323,7 +323,7 @@ func TestTheWorkGoesOnWhateverAnActivityAnswers(t *testing.T) {
 	observed := []readiness.Observed{{}, {State: "of a later release"}, {State: shared.StateReady}, {State: shared.StateError, Reason: readiness.ReasonWorkloadStuck}, {State: shared.StateProcessing, DefaultCRWanted: true}}
 	for i, outcome := range outcomes {
 		for j, seen := range observed {
-			w := quietWorld()
+			w := quietFixture()
 			w.beginning(manifestRef)
 			if i%2 == 0 {
 				w.installed = func(int, kick.Ref) install.ApplyResult { return install.ApplyResult{Outcome: outcome, Observed: seen} }

@@ -18,9 +18,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// waitingWorld is a Kyma whose first reconcile asks for another at a moment.
-func waitingWorld(at time.Time) *world {
-	w := quietWorld()
+// waitingFixture is a Kyma whose first reconcile asks for another at a moment.
+func waitingFixture(at time.Time) *fixture {
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 1 {
@@ -32,9 +32,9 @@ func waitingWorld(at time.Time) *world {
 }
 
 func TestAReconcileThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
-	env := environment(t, quietWorld())
+	env := environment(t, quietFixture())
 	begins := env.Now().Add(72 * time.Hour)
-	w := waitingWorld(begins)
+	w := waitingFixture(begins)
 	env = environment(t, w)
 	c := recorded(env)
 	env.SetStartTime(begins.Add(-72 * time.Hour))
@@ -54,9 +54,9 @@ func TestAReconcileThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
 
 // The moment may pass while the cluster cannot be reached: then what failed is tried again as everything is.
 func TestAMomentThatPassedWithoutAReconcileIsNoReasonToReconcileAllTheTime(t *testing.T) {
-	env := environment(t, quietWorld())
+	env := environment(t, quietFixture())
 	start := env.Now()
-	w := waitingWorld(start.Add(time.Hour))
+	w := waitingFixture(start.Add(time.Hour))
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 1 {
 			return synced()
@@ -72,9 +72,9 @@ func TestAMomentThatPassedWithoutAReconcileIsNoReasonToReconcileAllTheTime(t *te
 }
 
 func TestWaitingForAWindowKeepsNothingElseWaiting(t *testing.T) {
-	env := environment(t, quietWorld())
+	env := environment(t, quietFixture())
 	start := env.Now()
-	w := waitingWorld(start.Add(72 * time.Hour))
+	w := waitingFixture(start.Add(72 * time.Hour))
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
 		res.NeedsReconcile = n == 1
@@ -89,9 +89,9 @@ func TestWaitingForAWindowKeepsNothingElseWaiting(t *testing.T) {
 }
 
 func TestAPacedRemovalWaitsForItsTurn(t *testing.T) {
-	env := environment(t, quietWorld())
+	env := environment(t, quietFixture())
 	start := env.Now()
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 1 {
@@ -120,7 +120,7 @@ func TestKymasThatWaitForTheSameMomentWakeOneAfterTheOther(t *testing.T) {
 	begins := start.Add(time.Hour)
 	seconds := map[int]int{}
 	for i := range kymas {
-		w := waitingWorld(begins)
+		w := waitingFixture(begins)
 		env := environment(t, w)
 		ref := kick.Ref{Namespace: "kcp-system", Name: fmt.Sprintf("kyma-%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i))}
 		env.SetStartTime(start)

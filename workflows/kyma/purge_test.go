@@ -20,9 +20,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// blockedWorld is a Kyma under deletion whose one Manifest is blocked until somebody forces it.
-type blockedWorld struct {
-	*world
+// blockedFixture is a Kyma under deletion whose one Manifest is blocked until somebody forces it.
+type blockedFixture struct {
+	*fixture
 	env *testsuite.TestWorkflowEnvironment
 	// deleted is when the deletion began, grace the present grace period, orderly the flag's.
 	deleted        time.Time
@@ -32,10 +32,10 @@ type blockedWorld struct {
 	reports        []status.ReportInput
 }
 
-func newBlockedWorld(t *testing.T) *blockedWorld {
+func newBlockedFixture(t *testing.T) *blockedFixture {
 	t.Helper()
-	h := &blockedWorld{world: deletingWorld(1), grace: 24 * time.Hour, orderly: 10 * time.Minute, blocked: true}
-	h.env = environment(t, h.world)
+	h := &blockedFixture{fixture: deletingFixture(1), grace: 24 * time.Hour, orderly: 10 * time.Minute, blocked: true}
+	h.env = environment(t, h.fixture)
 	h.deleted = h.env.Now()
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		at := h.deleted.Add(h.grace)
@@ -60,10 +60,10 @@ func newBlockedWorld(t *testing.T) *blockedWorld {
 	return h
 }
 
-func (h *blockedWorld) since() time.Duration { return h.env.Now().Sub(h.deleted) }
+func (h *blockedFixture) since() time.Duration { return h.env.Now().Sub(h.deleted) }
 
 // served makes the purge of the Manifest succeed, and the Manifest go some time later.
-func (h *blockedWorld) served(after time.Duration) {
+func (h *blockedFixture) served(after time.Duration) {
 	h.purge = func(int, purge.Input) (purge.Result, error) {
 		h.env.RegisterDelayedCallback(func() {
 			h.blocked = false
@@ -73,7 +73,7 @@ func (h *blockedWorld) served(after time.Duration) {
 	}
 }
 
-func (h *blockedWorld) run(t *testing.T) {
+func (h *blockedFixture) run(t *testing.T) {
 	t.Helper()
 	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, h.env.GetWorkflowError())
@@ -81,7 +81,7 @@ func (h *blockedWorld) run(t *testing.T) {
 }
 
 func TestABlockedKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(5 * time.Second)
 	h.env.RegisterDelayedCallback(func() {
 		require.Zero(t, h.count("admit purge"), "nothing is forced before")
@@ -99,7 +99,7 @@ func TestABlockedKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing
 }
 
 func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatNotifiesOfIt(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 2 * time.Hour }, time.Hour)
 	kickAt(h.env, time.Hour, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
@@ -109,7 +109,7 @@ func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatNotifiesOfIt(t *testin
 }
 
 func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 48 * time.Hour }, 24*time.Hour-time.Second)
 	h.run(t)
@@ -119,7 +119,7 @@ func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T
 
 func TestWhereTheGraceIsOverAtTheFirstReconcileAnOrderlyRemovalIsTriedFirst(t *testing.T) {
 	// Such as after the loss of Temporal's database, or after a day without any instance.
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.deleted = h.deleted.Add(-48 * time.Hour)
 	h.served(time.Second)
 	started := h.env.Now()
@@ -131,7 +131,7 @@ func TestWhereTheGraceIsOverAtTheFirstReconcileAnOrderlyRemovalIsTriedFirst(t *t
 }
 
 func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.grace = 0
 	h.served(time.Second)
 	answer := h.delete
@@ -146,7 +146,7 @@ func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
 }
 
 // refusing makes deleting one Manifest be refused in each reconcile until it is over.
-func (h *blockedWorld) refusing(until func() bool) {
+func (h *blockedFixture) refusing(until func() bool) {
 	answer := h.delete
 	h.delete = func(n int) (resolve.DeleteResult, error) {
 		res, err := answer(n)
@@ -160,7 +160,7 @@ func (h *blockedWorld) refusing(until func() bool) {
 }
 
 func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 26*time.Hour })
 	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
@@ -183,7 +183,7 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 }
 
 func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 2*time.Hour })
 	answer := &updateAnswer{}
@@ -195,7 +195,7 @@ func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
 
 func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
 	// The reconcile that was planned came an hour late: nothing was running.
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.grace = 0
 	h.served(time.Second)
 	begin := h.env.Now()
@@ -208,12 +208,12 @@ func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
 }
 
 func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.env.RegisterDelayedCallback(func() { h.env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 23*time.Hour)
 	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	next := continued(t, h.env.GetWorkflowError())
 
-	second := newBlockedWorld(t)
+	second := newBlockedFixture(t)
 	second.env.SetStartTime(h.deleted.Add(23*time.Hour + time.Minute))
 	second.deleted = h.deleted
 	second.served(time.Second)
@@ -224,7 +224,7 @@ func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
 }
 
 func TestWhatAPurgeForcedIsShownAndThePurgeGoesOnAtOnce(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	forcedAt := time.Duration(0)
 	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
 		require.Equal(t, purge.Input{Ref: manifestRef}, in)
@@ -242,7 +242,7 @@ func TestWhatAPurgeForcedIsShownAndThePurgeGoesOnAtOnce(t *testing.T) {
 }
 
 func TestALostClusterIsAbandonedAfterTheGraceAndThatIsSaid(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(20 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableNetwork", "connection refused")
@@ -254,7 +254,7 @@ func TestALostClusterIsAbandonedAfterTheGraceAndThatIsSaid(t *testing.T) {
 }
 
 func TestWhatIsNotTriedAgainByItselfIsTriedAgainByAPurgeAtOnce(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(5 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "exec plugins are not allowed")
@@ -265,7 +265,7 @@ func TestWhatIsNotTriedAgainByItselfIsTriedAgainByAPurgeAtOnce(t *testing.T) {
 }
 
 func TestACleanUpThatIsBlockedWithoutManifestsIsPurgedToo(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.blocked = false
 	h.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Transient, "RemoteKymaDeleting", "waiting as other finalizers are present")
@@ -277,7 +277,7 @@ func TestACleanUpThatIsBlockedWithoutManifestsIsPurgedToo(t *testing.T) {
 }
 
 func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
 		if h.blocked {
@@ -294,7 +294,7 @@ func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
 }
 
 func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
 	answer := &updateAnswer{}
 	attempts := 0
@@ -310,7 +310,7 @@ func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
 }
 
 func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Hour)
@@ -332,8 +332,8 @@ func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
 		"of a Kyma that was released by a person": {gone: time.Hour, at: time.Hour + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newBlockedWorld(t)
-			w, env := h.world, h.env
+			h := newBlockedFixture(t)
+			w, env := h.fixture, h.env
 			w.remove, w.waitGone = waitingRemoval().remove, waitingRemoval().waitGone
 			if c.gone == 0 {
 				w.sync = goneLeaving(manifestRef)
@@ -349,7 +349,7 @@ func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
 			}
 			answer := &updateAnswer{}
 			env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, c.at)
-			env.RegisterDelayedCallback(func() { w.remove, w.waitGone = quietWorld().remove, quietWorld().remove }, 2*time.Hour)
+			env.RegisterDelayedCallback(func() { w.remove, w.waitGone = quietFixture().remove, quietFixture().remove }, 2*time.Hour)
 			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
 			require.NoError(t, answer.err)
@@ -361,9 +361,9 @@ func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
 
 // The command that asks has read the live objects; the run may hear of the deletion later, or never.
 func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.served(time.Second)
-	deleting, quiet := h.sync, quietWorld()
+	deleting, quiet := h.sync, quietFixture()
 	report := h.report
 	h.sync, h.report = quiet.sync, quiet.report
 	answer := &updateAnswer{}
@@ -379,12 +379,12 @@ func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
 func TestAPurgeUpdateToARunThatHasOnlyJustStartedReadsFirst(t *testing.T) {
 	for name, deleting := range map[string]bool{"a Kyma under deletion is purged": true, "another one is refused": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newBlockedWorld(t)
+			h := newBlockedFixture(t)
 			h.served(time.Second)
 			if !deleting {
-				quiet := quietWorld()
+				quiet := quietFixture()
 				h.sync, h.report = quiet.sync, quiet.report
-				endKyma(h.env, h.world, time.Hour)
+				endKyma(h.env, h.fixture, time.Hour)
 			}
 			answer := &updateAnswer{}
 			h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 0)

@@ -19,7 +19,7 @@ import (
 )
 
 // pushing makes reports that write a remote copy end as push says, at a moment of the deletion.
-func (h *blockedWorld) pushing(push func(at time.Duration) error) {
+func (h *blockedFixture) pushing(push func(at time.Duration) error) {
 	h.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
 		h.reports = append(h.reports, in)
 		res, err := reported(shared.StateDeleting)
@@ -31,7 +31,7 @@ func (h *blockedWorld) pushing(push func(at time.Duration) error) {
 	}
 }
 
-func (h *blockedWorld) endsAt(at time.Duration) {
+func (h *blockedFixture) endsAt(at time.Duration) {
 	h.env.RegisterDelayedCallback(func() {
 		h.blocked = false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Urgent: true})
@@ -47,10 +47,10 @@ func goneLeaving(left ...kick.Ref) func(int) (syncing.Result, error) {
 
 func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
-	deleting := deletingWorld(1)
-	for name, world := range map[string]func(*world){
-		"found by the first synchronization": func(w *world) { w.sync = goneLeaving(manifestRef, other) },
-		"found during the deletion": func(w *world) {
+	deleting := deletingFixture(1)
+	for name, fixture := range map[string]func(*fixture){
+		"found by the first synchronization": func(w *fixture) { w.sync = goneLeaving(manifestRef, other) },
+		"found during the deletion": func(w *fixture) {
 			w.sync, w.report = deleting.sync, deleting.report
 			w.delete = func(int) (resolve.DeleteResult, error) {
 				return resolve.DeleteResult{Outcome: resolve.OutcomeGone, Removing: []kick.Ref{manifestRef, other}}, nil
@@ -58,8 +58,8 @@ func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
-			world(w)
+			w := quietFixture()
+			fixture(w)
 			env := environment(t, w)
 			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
@@ -70,7 +70,7 @@ func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
 }
 
 func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.pushing(func(at time.Duration) error {
 		if at < 2*time.Hour {
 			return fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
@@ -98,7 +98,7 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
 }
 
 func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	failures := 0
 	h.pushing(func(time.Duration) error {
 		failures++
@@ -119,7 +119,7 @@ func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
 }
 
 func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	carry := &Carry{Reconciled: true, Deleting: true, ResolveFault: fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "no such module"}}
 	carry.Pending = mailbox.Pending{Count: 1, Urgent: true}
 	h.blocked = false
@@ -129,8 +129,8 @@ func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T)
 }
 
 // restored makes the Kyma, from a moment of its deletion on, one that was never deleted.
-func (h *blockedWorld) restored(at time.Duration) {
-	quiet, leaving := quietWorld(), h.delete
+func (h *blockedFixture) restored(at time.Duration) {
+	quiet, leaving := quietFixture(), h.delete
 	h.env.RegisterDelayedCallback(func() { h.sync, h.report = quiet.sync, quiet.report }, at)
 	h.delete = func(n int) (resolve.DeleteResult, error) {
 		if h.since() < at {
@@ -141,7 +141,7 @@ func (h *blockedWorld) restored(at time.Duration) {
 }
 
 func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	h.restored(time.Hour)
 	answer := &updateAnswer{}
 	h.env.RegisterDelayedCallback(func() {
@@ -152,7 +152,7 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testin
 	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
 	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.count("resolve"), "kicks are checks of a living Kyma") }, 5*time.Hour)
 	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
-	endKyma(h.env, h.world, 48*time.Hour)
+	endKyma(h.env, h.fixture, 48*time.Hour)
 	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.Error(t, answer.err, "it is not being deleted")
@@ -162,7 +162,7 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testin
 }
 
 func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
-	h := newBlockedWorld(t)
+	h := newBlockedFixture(t)
 	sync, report, remaining := h.sync, h.report, h.delete
 	h.restored(time.Hour)
 	answer := &updateAnswer{}

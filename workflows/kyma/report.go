@@ -184,14 +184,14 @@ func (r *run) viewReport() {
 	}
 	for _, reported := range last.Modules {
 		row := view.Row{Name: reported.Name, Version: reported.Version, State: string(reported.State), Message: reported.Message}
-		if at, is := working[reported.Name]; is {
+		if at, ok := working[reported.Name]; ok {
 			row.Doing, row.WaitingFor, row.Since, row.Attempt = at.Doing, at.WaitingFor, at.Since, at.Attempt
 			delete(working, reported.Name)
 		}
 		r.View.Modules = append(r.View.Modules, row)
 	}
 	for _, m := range r.modules {
-		if row, is := working[m.row().Name]; is {
+		if row, ok := working[m.row().Name]; ok {
 			r.View.Modules = append(r.View.Modules, row)
 		}
 	}

@@ -31,7 +31,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 		"somebody who asks for a reconcile, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := quietWorld()
+			w := quietFixture()
 			env := environment(t, w)
 			start := env.Now()
 			if tc.kick.NotBefore != nil {
@@ -56,7 +56,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 }
 
 func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
@@ -77,7 +77,7 @@ func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
 }
 
 func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
 	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
@@ -96,7 +96,7 @@ func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
 }
 
 func TestTheWaitForARolloutTravelsWithTheRun(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
 	kickAt(env, time.Minute, rolloutKick(turn))
@@ -106,7 +106,7 @@ func TestTheWaitForARolloutTravelsWithTheRun(t *testing.T) {
 	require.Zero(t, next.Carry.Pending.Count)
 	require.Equal(t, 1, next.Carry.Later.Count)
 
-	second := quietWorld()
+	second := quietFixture()
 	env = environment(t, second)
 	env.SetStartTime(turn.Add(-time.Hour))
 	kickAt(env, time.Minute, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})

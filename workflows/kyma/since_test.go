@@ -18,7 +18,7 @@ import (
 
 // What a metric measures from must survive failures, and must not be measured from again.
 func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n <= 5 {
 			return install.ApplyResult{}, fault.New(fault.Transient, "Conflict", "again")
@@ -46,7 +46,7 @@ func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
 }
 
 func TestWhatAKymasChangeLeadsToKnowsWhenItWasSeen(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n <= 5 {
 			return resolve.Result{}, fault.New(fault.Transient, "Conflict", "again")

@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenAReconcileTakesLong(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() {
@@ -38,7 +38,7 @@ func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenAReconcileTakesLong(t *test
 
 // Whoever asks wants to know how things are now, which a reconcile that began before does not say.
 func TestTheReconcileUpdateIsNotAnsweredByAReconcileThatBeganBefore(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
 	w.sync = func(n int) (syncing.Result, error) {
@@ -63,7 +63,7 @@ func TestTheReconcileUpdateIsNotAnsweredByAReconcileThatBeganBefore(t *testing.T
 }
 
 func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	carry := &Carry{Reconciled: true}
 	carry.Pace = pace.Pace{Wait: 30 * time.Second, Until: env.Now().Add(30 * time.Second)}
@@ -77,7 +77,7 @@ func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
 
 // The caller attempts again, and reaches the next run.
 func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
-	env := environment(t, quietWorld())
+	env := environment(t, quietFixture())
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		e := newRun(ctx, Input{Ref: kymaRef})
 		if err := e.serve(ctx); err != nil {
@@ -103,7 +103,7 @@ func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
 }
 
 func TestTheStatusQuerySaysSinceWhenAndWhatWentWrong(t *testing.T) {
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	start := env.Now()
 	failed := time.Time{}

@@ -21,9 +21,9 @@ import (
 
 // fleetOf is a world in which the first reconcile of a Kyma installs modules that become ready later, each at its time. It also
 // returns when the status of each was written.
-func fleetOf(t *testing.T, readyAt ...time.Duration) (*world, *testsuite.TestWorkflowEnvironment, map[string]time.Duration) {
+func fleetOf(t *testing.T, readyAt ...time.Duration) (*fixture, *testsuite.TestWorkflowEnvironment, map[string]time.Duration) {
 	t.Helper()
-	w := quietWorld()
+	w := quietFixture()
 	env := environment(t, w)
 	began := env.Now()
 	at := map[string]time.Duration{}
@@ -60,7 +60,7 @@ func fleetOf(t *testing.T, readyAt ...time.Duration) (*world, *testsuite.TestWor
 }
 
 // names are the modules of each activity that read them.
-func (w *world) names() [][]string {
+func (w *fixture) names() [][]string {
 	var all [][]string
 	for _, watch := range w.watches {
 		var names []string

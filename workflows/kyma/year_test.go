@@ -70,7 +70,7 @@ const (
 
 // live lets a workflow live through moments, in as many runs as it takes: a run that continues as new is followed by the
 // next, and one that has completed is started anew by the next moment, as by a kick.
-func live(t *testing.T, w *world, moments []moment) life {
+func live(t *testing.T, w *fixture, moments []moment) life {
 	t.Helper()
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := Input{Ref: kymaRef}
@@ -186,7 +186,7 @@ func (u *upgrades) daily() []moment {
 }
 
 // ended lets the Kyma be gone after its year.
-func ended(w *world) moment {
+func ended(w *fixture) moment {
 	return moment{year * day, func(env *testsuite.TestWorkflowEnvironment) {
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
 			return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
@@ -219,7 +219,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, u := quietWorld(), &upgrades{}
+			w, u := quietFixture(), &upgrades{}
 			w.resolve = func(int) (resolve.Result, error) {
 				version := u.check()
 				res, err := resolved()

@@ -308,7 +308,7 @@ func TestWhoMayNotReadTheRecordsIsToldThatNothingIsKnown(t *testing.T) {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			applied := client.ListOptions{}
 			applied.ApplyOptions(opts)
-			if _, is := list.(*corev1.ConfigMapList); is && (applied.Namespace == "" && !all || applied.Namespace != "" && !own) {
+			if _, ok := list.(*corev1.ConfigMapList); ok && (applied.Namespace == "" && !all || applied.Namespace != "" && !own) {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
 			}
 			return c.List(ctx, list, opts...)

@@ -67,9 +67,9 @@ func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, 
 	p.blind, p.of = nil, slices.Compact(slices.Sorted(slices.Values(instances)))
 	var found []tree.Problem
 	for _, instance := range p.of {
-		problem, is := p.last[instance]
+		problem, ok := p.last[instance]
 		switch {
-		case is:
+		case ok:
 			found = append(found, problem)
 		case p.recorded[instance]:
 		case p.unread != nil:
@@ -117,7 +117,7 @@ func (p *Problems) read(ctx context.Context) error {
 	p.last, p.held, p.recorded, p.unread = map[string]tree.Problem{}, map[string][]visibility.HeldWorkflow{}, map[string]bool{}, unread
 	for instance, last := range newest {
 		p.recorded[instance] = true
-		if problem, is := p.problemOf(ctx, last, beside[instance]); is {
+		if problem, ok := p.problemOf(ctx, last, beside[instance]); ok {
 			p.last[instance] = problem
 		} else {
 			p.held[instance] = last.Held

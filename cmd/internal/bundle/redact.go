@@ -179,15 +179,15 @@ func newKeys() keys {
 // environment variables but those that are known to be harmless, what modules are configured with, and copies of the object
 // in annotations. Texts in it are still to go through text.
 func (k keys) object(content map[string]any) {
-	if metadata, is := content["metadata"].(map[string]any); is {
+	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
-		if annotations, is := metadata["annotations"].(map[string]any); is {
+		if annotations, ok := metadata["annotations"].(map[string]any); ok {
 			delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 		}
 	}
-	if spec, is := content["spec"].(map[string]any); is {
+	if spec, ok := content["spec"].(map[string]any); ok {
 		for _, configured := range []string{"data", "resource"} {
-			if custom, is := spec[configured].(map[string]any); is {
+			if custom, ok := spec[configured].(map[string]any); ok {
 				withoutContent(custom)
 			}
 		}
@@ -198,7 +198,7 @@ func (k keys) object(content map[string]any) {
 func (k keys) fields(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		if name, is := value["name"].(string); is {
+		if name, ok := value["name"].(string); ok {
 			if _, isText := value["value"].(string); isText && !k.harmless.MatchString(name) {
 				value["value"] = redacted
 			}
@@ -223,7 +223,7 @@ func withoutContent(custom map[string]any) {
 	rest := maps.Clone(custom)
 	delete(rest, "apiVersion")
 	delete(rest, "kind")
-	if metadata, is := rest["metadata"].(map[string]any); is {
+	if metadata, ok := rest["metadata"].(map[string]any); ok {
 		delete(rest, "metadata")
 		about := maps.Clone(metadata)
 		for _, which := range []string{"name", "namespace", "labels"} {
@@ -241,7 +241,7 @@ func withoutTexts(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, each := range value {
-			if text, is := each.(string); is {
+			if text, ok := each.(string); ok {
 				value[key] = fmt.Sprintf("%s (%d characters)", redacted, len(text))
 				continue
 			}
@@ -249,7 +249,7 @@ func withoutTexts(value any) {
 		}
 	case []any:
 		for i, each := range value {
-			if text, is := each.(string); is {
+			if text, ok := each.(string); ok {
 				value[i] = fmt.Sprintf("%s (%d characters)", redacted, len(text))
 				continue
 			}

@@ -29,16 +29,16 @@ func (noRegistry) FetchDescriptor(context.Context, string, string, string) ([]by
 	return nil, fmt.Errorf("the registry is not asked")
 }
 
-// world is a fleet whose modules are installed, and what is applied to it.
-type world struct {
+// fixture is a fleet whose modules are installed, and what is applied to it.
+type fixture struct {
 	t       *testing.T
 	options Options
 }
 
-// newWorld has so many Kymas with the module keda of the channel regular in version 1.0.0.
-func newWorld(t *testing.T, kymas int) *world {
+// newFixture has so many Kymas with the module keda of the channel regular in version 1.0.0.
+func newFixture(t *testing.T, kymas int) *fixture {
 	t.Helper()
-	w := &world{t: t, options: Options{
+	w := &fixture{t: t, options: Options{
 		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: worker.Index,
 		Planner: resolve.Options{Descriptors: noRegistry{}},
 	}}
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, kymas int) *world {
 }
 
 // install adds the Manifests that follow from what is there.
-func (w *world) install() {
+func (w *fixture) install() {
 	w.t.Helper()
 	side, err := newSide(w.t.Context(), w.options, nil)
 	require.NoError(w.t, err)
@@ -79,7 +79,7 @@ func (w *world) install() {
 	}
 }
 
-func (w *world) forecast(applied ...client.Object) Forecast {
+func (w *fixture) forecast(applied ...client.Object) Forecast {
 	w.t.Helper()
 	w.options.Applied = applied
 	found, err := Make(w.t.Context(), w.options)
@@ -88,7 +88,7 @@ func (w *world) forecast(applied ...client.Object) Forecast {
 }
 
 func TestNothingChangesByWhatIsThere(t *testing.T) {
-	w := newWorld(t, 10)
+	w := newFixture(t, 10)
 	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
 	require.True(t, found.IsEmpty(), "%+v", found)
 	require.Equal(t, 10, found.Kymas)
@@ -98,7 +98,7 @@ func TestNothingChangesByWhatIsThere(t *testing.T) {
 }
 
 func TestAChannelThatMovesUpgradesItsKymas(t *testing.T) {
-	w := newWorld(t, 10)
+	w := newFixture(t, 10)
 	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
 	require.Equal(t, []Group{{
 		Module: "keda", Kind: Upgraded, From: "1.0.0", To: "1.1.0", Kymas: 10,
@@ -108,7 +108,7 @@ func TestAChannelThatMovesUpgradesItsKymas(t *testing.T) {
 }
 
 func TestAVersionThatDoesNotExistIsRefused(t *testing.T) {
-	found := newWorld(t, 3).forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
+	found := newFixture(t, 3).forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
 	require.Len(t, found.Groups, 1)
 	require.Equal(t, Refused, found.Groups[0].Kind)
 	require.Equal(t, "ModuleTemplateNotFound", found.Groups[0].Reason)
@@ -118,14 +118,14 @@ func TestAVersionThatDoesNotExistIsRefused(t *testing.T) {
 }
 
 func TestADowngradeIsRefused(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	found := w.forecast(desiredtest.Template("keda", "0.9.0"), desiredtest.ReleaseMeta("keda", "regular=0.9.0"))
 	require.Len(t, found.Groups, 1)
 	require.Equal(t, "DowngradeRefused", found.Groups[0].Reason)
 }
 
 func TestAKymaThatIsAppliedGetsItsModules(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	another := desiredtest.Kyma("keda")
 	another.Name, another.UID = "another", ""
 	gone := desiredtest.Kyma()
@@ -138,7 +138,7 @@ func TestAKymaThatIsAppliedGetsItsModules(t *testing.T) {
 }
 
 func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
-	w := newWorld(t, 40)
+	w := newFixture(t, 40)
 	two := int32(2)
 	policy := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: desiredtest.Namespace}}
 	policy.Spec.Stages = []v1beta2.RolloutStage{
@@ -171,7 +171,7 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 func TestWhatAVersionWaitsForBeforeItMovesToTheNextChannelIsForecast(t *testing.T) {
 	const regular = "keda 1.1.0 of channel regular waits for the clusters to stay well for 168h0m0s, before channel slow gets the version, a minor change"
 	const urgent = "keda 1.1.0 of channel regular waits for the clusters to stay well for 1h0m0s instead of 168h0m0s, before channel slow gets the version, a minor change and a hot-fix"
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	plan := v1beta2.RolloutPlan{Promotion: &v1beta2.RolloutPromotion{
 		Channels: []string{"regular", "slow"}, After: v1beta2.PromotionTimes{HotFix: &metav1.Duration{Duration: time.Hour}},
 	}}

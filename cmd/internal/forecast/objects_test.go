@@ -27,7 +27,7 @@ func deployment(version string) *unstructured.Unstructured {
 }
 
 // rendering has modules rendered, and returns which versions were, in this order.
-func (w *world) rendering() *[]string {
+func (w *fixture) rendering() *[]string {
 	rendered := &[]string{}
 	w.options.Render = func(_ context.Context, m *v1beta2.Manifest) ([]*unstructured.Unstructured, error) {
 		*rendered = append(*rendered, m.Spec.Version)
@@ -47,7 +47,7 @@ func text(t *testing.T, f Forecast) string {
 }
 
 func TestTheObjectsOfTwoVersionsAreComparedOnceForAllKymas(t *testing.T) {
-	w := newWorld(t, 10)
+	w := newFixture(t, 10)
 	rendered := w.rendering()
 	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
 	require.Equal(t, []string{"1.0.0", "1.1.0"}, *rendered)
@@ -65,7 +65,7 @@ func TestTheObjectsOfTwoVersionsAreComparedOnceForAllKymas(t *testing.T) {
 }
 
 func TestTheObjectsOfAModuleThatIsAddedOrRemovedAreListed(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	w.rendering()
 	another, gone := desiredtest.Kyma("keda"), desiredtest.Kyma()
 	another.Name, another.UID, gone.Name = "another", "", "kyma-00"
@@ -79,7 +79,7 @@ func TestTheObjectsOfAModuleThatIsAddedOrRemovedAreListed(t *testing.T) {
 }
 
 func TestAVersionThatCannotBeRenderedIsAProblemAndNoFailure(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	w.rendering()
 	found := w.forecast(desiredtest.Template("keda", "2.0.0"), desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
 	require.Equal(t, []ModuleObjects{{Module: "keda", From: "1.0.0", To: "2.0.0", Problem: "version 2.0.0: the registry does not answer (start it)"}}, found.Objects)
@@ -93,7 +93,7 @@ type never struct{}
 func (never) Window(map[string]string) planning.Wait { return planning.Wait{Problem: "there is none"} }
 
 func TestTheObjectsOfAVersionThatWaitsForAWindowAreComparedToo(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newFixture(t, 3)
 	rendered := w.rendering()
 	w.options.Planner.Windows = never{}
 	template := desiredtest.Template("keda", "1.1.0")
@@ -107,7 +107,7 @@ func TestTheObjectsOfAVersionThatWaitsForAWindowAreComparedToo(t *testing.T) {
 }
 
 func TestNothingIsRenderedOfWhatMovesNothing(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newFixture(t, 3)
 	rendered := w.rendering()
 	refused := w.forecast(desiredtest.ReleaseMeta("keda", "regular=3.0.0"))
 	require.Equal(t, Refused, refused.Groups[0].Kind)

@@ -55,7 +55,7 @@ func Read(ctx context.Context, live client.Reader, namespaces []string) ([]clien
 func (s *Snapshot) Fill(objects []client.Object) {
 	for _, object := range objects {
 		s.Put(object)
-		if kyma, is := object.(*v1beta2.Kyma); is {
+		if kyma, ok := object.(*v1beta2.Kyma); ok {
 			secret := fleet.SecretMetadata()
 			secret.Name, secret.Namespace = kyma.Name, kyma.Namespace
 			secret.Labels = map[string]string{shared.LabelKymaName: kyma.Name}
@@ -122,11 +122,11 @@ func Applied(present, object client.Object) client.Object {
 	object.SetAnnotations(labels.Merge(present.GetAnnotations(), object.GetAnnotations()))
 	switch after := object.(type) {
 	case *v1beta2.Kyma:
-		if before, is := present.(*v1beta2.Kyma); is {
+		if before, ok := present.(*v1beta2.Kyma); ok {
 			after.Status = before.Status
 		}
 	case *v1beta2.ModuleRollout:
-		if before, is := present.(*v1beta2.ModuleRollout); is {
+		if before, ok := present.(*v1beta2.ModuleRollout); ok {
 			after.Status = before.Status
 		}
 	}

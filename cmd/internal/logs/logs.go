@@ -112,8 +112,8 @@ func isOutrun(entry zapcore.Entry, fields []zapcore.Field) bool {
 		return true
 	}
 	for _, field := range fields {
-		err, is := field.Interface.(error)
-		if is && field.Type == zapcore.ErrorType && (apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)) {
+		err, ok := field.Interface.(error)
+		if ok && field.Type == zapcore.ErrorType && (apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)) {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Temporal is a logger of New for the Temporal SDK. Through slog, keys would be out of reach of who renames them.
 func Temporal(through logr.Logger) log.Logger {
-	if underlying, is := through.GetSink().(zapr.Underlier); is {
+	if underlying, ok := through.GetSink().(zapr.Underlier); ok {
 		return temporalLogger{underlying.GetUnderlying().WithOptions(zap.AddCallerSkip(1)).Sugar()}
 	}
 	return temporalLogger{zap.NewNop().Sugar()}

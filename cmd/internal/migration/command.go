@@ -106,7 +106,7 @@ func (f *flags) takeRecorded(ctx context.Context, controlPlane client.Reader) er
 	}
 	recorded := map[string]string{}
 	for _, name := range []string{flagAccessNamespace, flagSyncNamespace, flagAccessAllow} {
-		if value, is := record.Data[name]; is {
+		if value, ok := record.Data[name]; ok {
 			recorded[name] = value
 		}
 	}

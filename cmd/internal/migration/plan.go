@@ -60,7 +60,7 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Kyma %s/%s: %s\n", kyma.Namespace, kyma.Name, standing(kyma, known.Own))
+	fmt.Fprintf(&b, "Kyma %s/%s: %s\n", kyma.Namespace, kyma.Name, progressOf(kyma, known.Own))
 	var failed error
 	notReadable := fmt.Errorf("plan Kyma %s/%s: %w", kyma.Namespace, kyma.Name, errNotReadable)
 	all, err := m.prospectsOf(ctx, kyma, known)
@@ -100,8 +100,8 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 	return b.String(), failed
 }
 
-// standing says how far a Kyma is.
-func standing(kyma *v1beta2.Kyma, all []v1beta2.Manifest) string {
+// progressOf says how far a Kyma is.
+func progressOf(kyma *v1beta2.Kyma, all []v1beta2.Manifest) string {
 	switch {
 	case !isUpstreams(kyma, all):
 		return "taken over"

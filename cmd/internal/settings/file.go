@@ -61,7 +61,7 @@ func Take(set *pflag.FlagSet, recorded map[string]string) error {
 			continue
 		}
 		values := []string{recorded[name]}
-		if _, is := flag.Value.(pflag.SliceValue); is {
+		if _, ok := flag.Value.(pflag.SliceValue); ok {
 			values = strings.FieldsFunc(recorded[name], func(r rune) bool { return r == ',' })
 		}
 		if err := assign(set, flag, values); err != nil {
@@ -86,7 +86,7 @@ func changed(set *pflag.FlagSet) map[string][]string {
 	given := map[string][]string{}
 	set.Visit(func(flag *pflag.Flag) {
 		given[flag.Name] = []string{flag.Value.String()}
-		if list, is := flag.Value.(pflag.SliceValue); is {
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			given[flag.Name] = list.GetSlice()
 		}
 	})
@@ -94,8 +94,8 @@ func changed(set *pflag.FlagSet) map[string][]string {
 }
 
 func assign(set *pflag.FlagSet, flag *pflag.Flag, values []string) error {
-	list, is := flag.Value.(pflag.SliceValue)
-	if !is {
+	list, ok := flag.Value.(pflag.SliceValue)
+	if !ok {
 		return set.Set(flag.Name, values[0])
 	}
 	// A list is replaced, whatever its values have in them; setting it first marks it as given.

@@ -151,8 +151,8 @@ func (i *ignored) Type() string { return i.kind }
 
 // IsIgnored tells whether a flag has no effect.
 func IsIgnored(flag *pflag.Flag) bool {
-	_, is := flag.Value.(*ignored)
-	return is
+	_, ok := flag.Value.(*ignored)
+	return ok
 }
 
 // WarnOfIgnored logs a warning for each flag that is given and has no effect.
@@ -175,7 +175,7 @@ func WarnOf(set *pflag.FlagSet, log logr.Logger, why string, names ...string) {
 
 // warn logs at the level that logr does not have.
 func warn(log logr.Logger, message string, keysAndValues ...any) {
-	if zap, is := log.GetSink().(zapr.Underlier); is {
+	if zap, ok := log.GetSink().(zapr.Underlier); ok {
 		zap.GetUnderlying().Sugar().Warnw(message, keysAndValues...)
 		return
 	}

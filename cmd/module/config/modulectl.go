@@ -50,7 +50,7 @@ func isModulectl(fields map[string]json.RawMessage) bool {
 	for _, theirs := range []string{
 		"repository", "moduleRepo", "documentation", "icons", "team", "security", "securityScanEnabled", "channel", "resourceName",
 	} {
-		if _, is := fields[theirs]; is {
+		if _, ok := fields[theirs]; ok {
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func TestARestartThatFailedIsMadeUpFor(t *testing.T) {
 	failing := true
 	remote := interceptor.NewClient(fake.NewClientBuilder().WithReturnManagedFields().WithObjects(deployed()).Build(), interceptor.Funcs{
 		Patch: func(ctx context.Context, w client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if _, is := o.(*appsv1.Deployment); is && failing {
+			if _, ok := o.(*appsv1.Deployment); ok && failing {
 				return broken
 			}
 			return w.Patch(ctx, o, patch, opts...)

@@ -75,7 +75,7 @@ func condition(object *unstructured.Unstructured, kind string) (map[string]any, 
 		return nil, -1
 	}
 	for i, each := range conditions {
-		if found, is := each.(map[string]any); is && found["type"] == kind {
+		if found, ok := each.(map[string]any); ok && found["type"] == kind {
 			return found, i
 		}
 	}

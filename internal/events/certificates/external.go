@@ -87,7 +87,7 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 	if err := e.mark(ctx, secret, merged(nil, e.marksOf(leaf, signer)), labels); err != nil {
 		return Issued{}, err
 	}
-	if present, is := known.State.In(rotation.Present); is && present.Fingerprint != signer && leaf.NotBefore.Before(present.Since) {
+	if present, ok := known.State.In(rotation.Present); ok && present.Fingerprint != signer && leaf.NotBefore.Before(present.Since) {
 		if a, has := known.State.Of(signer); has && a.Phase == rotation.Former {
 			// What is there is used until it is issued again. A certificate that the former authority signed after the other
 			// became the present one is not asked for again: its issuer has two.
@@ -265,12 +265,12 @@ func (e external) removeCertificate(ctx context.Context, name, namespace, kyma s
 
 // covers tells whether all that is wanted is there. Servers and issuers add fields of their own.
 func covers(found, wanted any) bool {
-	fields, is := wanted.(map[string]any)
-	if !is {
+	fields, ok := wanted.(map[string]any)
+	if !ok {
 		return equality.Semantic.DeepEqual(found, wanted)
 	}
-	has, is := found.(map[string]any)
-	if !is {
+	has, ok := found.(map[string]any)
+	if !ok {
 		return false
 	}
 	for key, value := range fields {

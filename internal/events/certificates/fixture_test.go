@@ -73,13 +73,13 @@ func newControl(t *testing.T, objects ...client.Object) *control {
 			return c.write(func() error {
 				err := w.Apply(ctx, o, opts...)
 				// What a real API server makes has a uid.
-				made, is := o.(client.Object)
-				if err != nil || !is || made.GetUID() != "" {
+				made, ok := o.(client.Object)
+				if err != nil || !ok || made.GetUID() != "" {
 					return err
 				}
 				made.SetUID(types.UID(made.GetName()))
-				whole, is := made.DeepCopyObject().(client.Object)
-				require.True(t, is)
+				whole, ok := made.DeepCopyObject().(client.Object)
+				require.True(t, ok)
 				return w.Update(ctx, whole)
 			})
 		},

@@ -129,8 +129,8 @@ func TestKeysOfAgentsAreRSAKeysOfTheSizeInTheOptions(t *testing.T) {
 	require.NotEqual(t, before.Version, issued.Version, "a key of another kind is replaced")
 	leaf, err := pairIn(issued).Leaf()
 	require.NoError(t, err)
-	key, is := leaf.PublicKey.(*rsa.PublicKey)
-	require.True(t, is)
+	key, ok := leaf.PublicKey.(*rsa.PublicKey)
+	require.True(t, ok)
 	require.Equal(t, 2048, key.N.BitLen())
 }
 
@@ -236,8 +236,8 @@ func TestOnlyAnIssuerThatIsAskedIsWaitedFor(t *testing.T) {
 
 func TestWhereTheIssuerIsNotInstalledPeopleHaveToActAndItIsTriedSlowly(t *testing.T) {
 	c := newControl(t)
-	e, is := c.issuer(CertManagerManaged).(external)
-	require.True(t, is)
+	e, ok := c.issuer(CertManagerManaged).(external)
+	require.True(t, ok)
 	missing := e.notWritten("read", &unstructured.Unstructured{}, &meta.NoKindMatchError{GroupKind: certmanager.CertManager.GroupKind()})
 	requireFault(t, fault.Transient, ReasonNotInstalled, missing)
 	require.True(t, fault.Of(missing).SlowRetry)

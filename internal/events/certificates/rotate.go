@@ -169,7 +169,7 @@ const maxSteps = 20
 
 // settled is how things are after all that could be done.
 type settled struct {
-	surroundings
+	facts
 	next time.Time
 	done []string
 }
@@ -182,7 +182,7 @@ func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 		if err != nil {
 			return result, err
 		}
-		result.surroundings = s
+		result.facts = s
 		if s.news {
 			if err := k.save(ctx, s.record); err != nil {
 				return result, err
@@ -190,7 +190,7 @@ func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 			result.done = append(result.done, "noted another authority of the issuer")
 			continue
 		}
-		decision := rotation.Decide(s.world, k.rules())
+		decision := rotation.Decide(s.observed, k.rules())
 		if decision.Kind == rotation.Wait {
 			result.next = decision.At
 			return result, nil
@@ -206,7 +206,7 @@ func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 }
 
 // carryOut takes one step, which is one write, and says what it did.
-func (k *keeper) carryOut(ctx context.Context, s surroundings, d rotation.Decision, o observation) (string, error) {
+func (k *keeper) carryOut(ctx context.Context, s facts, d rotation.Decision, o observation) (string, error) {
 	switch d.Kind {
 	case rotation.Create:
 		return k.create(ctx, s.record, d)
@@ -252,7 +252,7 @@ func (k *keeper) create(ctx context.Context, r record, d rotation.Decision) (str
 }
 
 // serve gives the listener a certificate of the present authority: ours, or what an issuer made.
-func (k *keeper) serve(ctx context.Context, s surroundings, o observation) (string, error) {
+func (k *keeper) serve(ctx context.Context, s facts, o observation) (string, error) {
 	present, _ := s.record.State.In(rotation.Present)
 	pair := pairOf(o.offered)
 	if o.offered == nil {
@@ -320,17 +320,17 @@ func trusted(state rotation.State) string {
 func (k *keeper) report(s settled, o observation) Rotated {
 	result := Rotated{
 		Next: s.next.UTC(), Done: s.done,
-		Listener: ListenerRow{Authority: short(s.world.Server.Signer), NotAfter: s.world.Server.NotAfter.UTC()},
+		Listener: ListenerRow{Authority: short(s.observed.Server.Signer), NotAfter: s.observed.Server.NotAfter.UTC()},
 	}
 	if s.next.IsZero() {
 		result.Next = time.Time{}
 	}
-	for _, a := range s.world.State {
+	for _, a := range s.observed.State {
 		result.Authorities = append(result.Authorities, AuthorityRow{
 			Authority: short(a.Fingerprint), Phase: string(a.Phase), Since: a.Since.UTC(), NotAfter: a.NotAfter.UTC(), Agents: o.agents.count[a.Fingerprint],
 		})
 	}
-	for _, late := range rotation.FindLate(s.world, k.rules(), k.tolerance()) {
+	for _, late := range rotation.FindLate(s.observed, k.rules(), k.tolerance()) {
 		result.Late = append(result.Late, o.agents.lateness(late))
 	}
 	return result

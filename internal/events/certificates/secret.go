@@ -43,7 +43,7 @@ func checkOwner(object client.Object, namespace, kyma string) error {
 }
 
 func kindOf(object client.Object) string {
-	if _, is := object.(*corev1.Secret); is {
+	if _, ok := object.(*corev1.Secret); ok {
 		return "Secret"
 	}
 	return object.GetObjectKind().GroupVersionKind().Kind

@@ -29,7 +29,7 @@ func asked(module, query string) string {
 		Plan: v1beta2.RolloutPlan{Stages: []v1beta2.RolloutStage{{Name: "rest", Analysis: []v1beta2.RolloutAnalysis{{Name: "a", Query: query, Min: "1"}}}}},
 	}}
 	r.Status.StartedAt = new(metav1.NewTime(now))
-	return rollout.ToAsk(r, rollout.Observe(r, nil, now), rollout.Situation{Now: now, Wished: r.Spec.To}).Queries[0]
+	return rollout.ToAsk(r, rollout.Observe(r, nil, now), rollout.Situation{Now: now, Desired: r.Spec.To}).Queries[0]
 }
 
 func TestARealPrometheusAnswers(t *testing.T) {

@@ -85,7 +85,7 @@ func Classify(err error) error {
 	if errors.Is(err, ErrAccessChanged) {
 		return fault.New(fault.Transient, ReasonAccessChanged, "%w", err)
 	}
-	if expired, is := errors.AsType[*expiredError](err); is {
+	if expired, ok := errors.AsType[*expiredError](err); ok {
 		return fault.New(fault.Unreachable, ReasonUnreachableUnauthorized, "%w", expired)
 	}
 	if f := classifyStatus(err); f != nil {
@@ -134,7 +134,7 @@ func conversionFailed(status metav1.Status) bool {
 var conversionWebhook = regexp.MustCompile(`(?s)conversion webhook for ([^,\s]+), Kind=(\w+) (?:failed: )?(.*)$`)
 
 // ConversionFailure returns the kind that the API server could not convert, and why, if that is what an error says.
-func ConversionFailure(err error) (of, why string, is bool) {
+func ConversionFailure(err error) (of, why string, ok bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !conversionFailed(status.Status()) {
 		return "", "", false

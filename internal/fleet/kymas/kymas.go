@@ -51,7 +51,7 @@ func Read(ctx context.Context, live client.Reader, settings desired.Settings, re
 	case kyma.UID != ref.UID:
 		return nil, Gone, nil
 	}
-	return kyma, standingOf(kyma, settings), nil
+	return kyma, ownershipOf(kyma, settings), nil
 }
 
 // ReadNext returns the Kyma as the step before left it in this process, and reads it live unless seen names that version.
@@ -59,12 +59,12 @@ func ReadNext(
 	ctx context.Context, known *fleet.Fleet, live client.Reader, settings desired.Settings, ref kick.Ref, seen []desired.Seen,
 ) (*v1beta2.Kyma, Ownership, error) {
 	if kyma := known.TakeKyma(ctx, ref, seen); kyma != nil {
-		return kyma, standingOf(kyma, settings), nil
+		return kyma, ownershipOf(kyma, settings), nil
 	}
 	return Read(ctx, live, settings, ref)
 }
 
-func standingOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
+func ownershipOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
 	switch {
 	case desired.IsSyncedCopy(kyma):
 		return Copy
@@ -82,9 +82,9 @@ func standingOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
 // here: the write succeeds only if nobody else wrote since.
 func ReadFirst(ctx context.Context, known *fleet.Fleet, c client.Client, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
 	kyma := known.NewKyma(ctx, ref)
-	if kyma != nil && standingOf(kyma, settings) == Ours && desired.SyncOf(kyma, settings).Enabled && !controllerutil.ContainsFinalizer(kyma, shared.FinalizerKyma) &&
+	if kyma != nil && ownershipOf(kyma, settings) == Ours && desired.SyncOf(kyma, settings).Enabled && !controllerutil.ContainsFinalizer(kyma, shared.FinalizerKyma) &&
 		AddFinalizer(ctx, c, settings, kyma) == nil {
-		return kyma, standingOf(kyma, settings), nil
+		return kyma, ownershipOf(kyma, settings), nil
 	}
 	return Read(ctx, c, settings, ref)
 }

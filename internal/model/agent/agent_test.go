@@ -164,17 +164,17 @@ func TestAManifestSaysWhatTheAgentIsToBe(t *testing.T) {
 	require.False(t, m.IsMandatory(), "it is no module")
 	require.Equal(t, "1.2.3", m.Spec.Version)
 	require.Equal(t, "pull", m.Annotations[desired.AnnotationImagePullSecret])
-	read, is, err := agent.Of(m)
+	read, ok, err := agent.Of(m)
 	require.NoError(t, err)
-	require.True(t, is)
+	require.True(t, ok)
 	require.Equal(t, w, read)
 
 	m.Annotations[desired.AnnotationAgent] = "{"
 	_, _, err = agent.Of(m)
 	require.Equal(t, agent.ReasonInvalidSpec, fault.Of(err).Reason)
-	_, is, err = agent.Of(&v1beta2.Manifest{})
+	_, ok, err = agent.Of(&v1beta2.Manifest{})
 	require.NoError(t, err)
-	require.False(t, is)
+	require.False(t, ok)
 }
 
 func TestTheVersionIsTheTagOrTheDigest(t *testing.T) {

@@ -91,19 +91,19 @@ func (s Spec) Encode() string {
 // ImageVersion is the tag of the agent's image, or the end of its digest.
 func (s Spec) ImageVersion() string {
 	name := s.Image[strings.LastIndex(s.Image, "/")+1:]
-	if _, digest, is := strings.Cut(name, "@"); is {
+	if _, digest, ok := strings.Cut(name, "@"); ok {
 		return digest[max(0, len(digest)-12):]
 	}
-	if _, tag, is := strings.Cut(name, ":"); is {
+	if _, tag, ok := strings.Cut(name, ":"); ok {
 		return tag
 	}
 	return "latest"
 }
 
-// Of is the spec of a Manifest; is tells whether it is one of an agent.
-func Of(m *v1beta2.Manifest) (spec Spec, is bool, err error) {
-	encoded, is := m.Annotations[desired.AnnotationAgent]
-	if !is {
+// Of returns the spec in the Manifest of an agent; ok is false for other Manifests.
+func Of(m *v1beta2.Manifest) (spec Spec, ok bool, err error) {
+	encoded, ok := m.Annotations[desired.AnnotationAgent]
+	if !ok {
 		return Spec{}, false, nil
 	}
 	if err := json.Unmarshal([]byte(encoded), &spec); err != nil {

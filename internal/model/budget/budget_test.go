@@ -185,9 +185,9 @@ func TestAChangeOfTheCatalogIsApprovedByItsValueOnly(t *testing.T) {
 	ctx := context.Background()
 	d := newDesk(t, Limits{}, 0)
 	approves := func(change string) bool {
-		is, err := d.Approves(ctx, change, true)
+		ok, err := d.Approves(ctx, change, true)
 		require.NoError(t, err)
-		return is
+		return ok
 	}
 	require.False(t, approves("7"), "there is no RemovalBudget")
 	require.NoError(t, d.Ensure(ctx))

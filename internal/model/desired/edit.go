@@ -12,8 +12,8 @@ func RemoteDecides(kyma *v1beta2.Kyma, sync Sync) bool {
 	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && IsAccepted(kyma)
 }
 
-// WishesDigest is the digest of what a Kyma's own spec asks for: channel and modules.
-func WishesDigest(kyma *v1beta2.Kyma) string {
+// KymaSpecDigest is the digest of what a Kyma's own spec asks for: channel and modules.
+func KymaSpecDigest(kyma *v1beta2.Kyma) string {
 	return DigestOf(kyma.Spec.EffectiveChannel(), append([]v1beta2.Module{}, kyma.Spec.Modules...))
 }
 
@@ -24,11 +24,11 @@ func EditIgnored(kyma *v1beta2.Kyma, sync Sync) bool {
 		return false
 	}
 	remote := kyma.Status.Remote
-	if remote.ControlPlaneWishes == "" || remote.ControlPlaneWishes == WishesDigest(kyma) {
+	if remote.ControlPlaneSpecDigest == "" || remote.ControlPlaneSpecDigest == KymaSpecDigest(kyma) {
 		return false
 	}
 	there := &v1beta2.Kyma{Spec: v1beta2.KymaSpec{Channel: remote.Channel, Modules: remote.Modules}}
-	return WishesDigest(kyma) != WishesDigest(there)
+	return KymaSpecDigest(kyma) != KymaSpecDigest(there)
 }
 
 // EditIgnoredMessage says that an edit has no effect, and EditIgnoredHint what to do instead.

@@ -41,11 +41,11 @@ func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []S
 		var err error
 		switch one.Kind {
 		case shared.KindModuleTemplate:
-			err = lay(ctx, cache, live, one, overlay.templates)
+			err = overlayStale(ctx, cache, live, one, overlay.templates)
 		case shared.KindModuleReleaseMeta:
-			err = lay(ctx, cache, live, one, overlay.metas)
+			err = overlayStale(ctx, cache, live, one, overlay.metas)
 		case shared.KindModuleRollout:
-			err = lay(ctx, cache, live, one, overlay.rollouts)
+			err = overlayStale(ctx, cache, live, one, overlay.rollouts)
 		}
 		if err != nil {
 			return nil, err
@@ -57,8 +57,8 @@ func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []S
 	return overlay, nil
 }
 
-// lay lays an object as it is now over those of a cache that has an older one.
-func lay[T interface {
+// overlayStale lays an object as it is now over those of a cache that has an older one.
+func overlayStale[T interface {
 	*E
 	client.Object
 }, E any](ctx context.Context, cache, live client.Reader, one Seen, over map[types.NamespacedName]T) error {

@@ -44,7 +44,7 @@ func keysOfRollout(r *v1beta2.ModuleRollout) []string {
 // Keys is the function behind a cache index of one kind of objects.
 func Keys[T client.Object](keys func(T) []string) client.IndexerFunc {
 	return func(object client.Object) []string {
-		if of, is := object.(T); is {
+		if of, ok := object.(T); ok {
 			return keys(of)
 		}
 		return nil

@@ -23,8 +23,8 @@ func accessSecret(version string) *corev1.Secret {
 	}}
 }
 
-// world is all that an inputs digest is made from.
-type world struct {
+// fixture is all that an inputs digest is made from.
+type fixture struct {
 	kyma     *v1beta2.Kyma
 	settings desired.Settings
 	template *v1beta2.ModuleTemplate
@@ -33,15 +33,15 @@ type world struct {
 	others   []client.Object
 }
 
-func newWorld() *world {
-	return &world{
+func newFixture() *fixture {
+	return &fixture{
 		kyma:     desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"}),
 		template: desiredtest.Template("keda", "1.0.0"), meta: desiredtest.ReleaseMeta("keda", "regular=1.0.0"),
 		secret: accessSecret("7"),
 	}
 }
 
-func (w *world) digest(t *testing.T) string {
+func (w *fixture) digest(t *testing.T) string {
 	t.Helper()
 	cluster := desiredtest.NewCluster("cp", append([]client.Object{w.template, w.meta, w.secret}, w.others...)...)
 	inputs := desired.Inputs{Settings: w.settings, Index: desired.NewCached(cluster), Secrets: fleet.Live(cluster)}
@@ -51,31 +51,31 @@ func (w *world) digest(t *testing.T) string {
 }
 
 func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"another Kyma of the same name":      func(w *world) { w.kyma.UID = "other" },
-		"an edited spec":                     func(w *world) { w.kyma.Generation++ },
-		"a deletion":                         func(w *world) { w.kyma.DeletionTimestamp = &metav1.Time{}; *w.kyma.DeletionTimestamp = metav1.Now() },
-		"a beta label":                       func(w *world) { w.kyma.Labels[shared.LabelBeta] = "true" },
-		"skipped reconciliation":             func(w *world) { w.kyma.Labels[shared.LabelSkipReconciliation] = "true" },
-		"another instance's label":           func(w *world) { w.kyma.Labels[shared.LabelManagedBy] = "other" },
-		"permission to go back":              func(w *world) { w.kyma.Annotations[desired.AnnotationAllowDowngrade] = "true" },
-		"wish for the default CR":            func(w *world) { w.kyma.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
-		"another channel in the remote Kyma": func(w *world) { w.kyma.Status.Remote.Channel = "fast" },
-		"another module in the remote Kyma":  func(w *world) { w.kyma.Status.Remote.Modules = []v1beta2.Module{{Name: "btp"}} },
-		"the remote Kyma was never accepted": func(w *world) { w.kyma.Status.Remote.UID = "" },
-		"an edited template":                 func(w *world) { w.template.Generation++ },
-		"a template made anew":               func(w *world) { w.template.UID = "new" },
-		"a beta template":                    func(w *world) { w.template.Labels[shared.LabelBeta] = "true" },
-		"a template that is gone":            func(w *world) { w.template.Name = "elsewhere"; w.template.Spec.ModuleName = "" },
-		"a moved channel":                    func(w *world) { w.meta.Generation++ },
-		"a rotated Secret":                   func(w *world) { w.secret.ResourceVersion = "8" },
-		"a Secret that is gone":              func(w *world) { w.secret.Labels = nil },
-		"another flag":                       func(w *world) { w.settings.RestrictedModules = []string{"keda"} },
-		"leave to ask for data":              func(w *world) { w.settings.InjectingModules = []string{"other", "keda"} },
+	for name, change := range map[string]func(*fixture){
+		"another Kyma of the same name":      func(w *fixture) { w.kyma.UID = "other" },
+		"an edited spec":                     func(w *fixture) { w.kyma.Generation++ },
+		"a deletion":                         func(w *fixture) { w.kyma.DeletionTimestamp = &metav1.Time{}; *w.kyma.DeletionTimestamp = metav1.Now() },
+		"a beta label":                       func(w *fixture) { w.kyma.Labels[shared.LabelBeta] = "true" },
+		"skipped reconciliation":             func(w *fixture) { w.kyma.Labels[shared.LabelSkipReconciliation] = "true" },
+		"another instance's label":           func(w *fixture) { w.kyma.Labels[shared.LabelManagedBy] = "other" },
+		"permission to go back":              func(w *fixture) { w.kyma.Annotations[desired.AnnotationAllowDowngrade] = "true" },
+		"wish for the default CR":            func(w *fixture) { w.kyma.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
+		"another channel in the remote Kyma": func(w *fixture) { w.kyma.Status.Remote.Channel = "fast" },
+		"another module in the remote Kyma":  func(w *fixture) { w.kyma.Status.Remote.Modules = []v1beta2.Module{{Name: "btp"}} },
+		"the remote Kyma was never accepted": func(w *fixture) { w.kyma.Status.Remote.UID = "" },
+		"an edited template":                 func(w *fixture) { w.template.Generation++ },
+		"a template made anew":               func(w *fixture) { w.template.UID = "new" },
+		"a beta template":                    func(w *fixture) { w.template.Labels[shared.LabelBeta] = "true" },
+		"a template that is gone":            func(w *fixture) { w.template.Name = "elsewhere"; w.template.Spec.ModuleName = "" },
+		"a moved channel":                    func(w *fixture) { w.meta.Generation++ },
+		"a rotated Secret":                   func(w *fixture) { w.secret.ResourceVersion = "8" },
+		"a Secret that is gone":              func(w *fixture) { w.secret.Labels = nil },
+		"another flag":                       func(w *fixture) { w.settings.RestrictedModules = []string{"keda"} },
+		"leave to ask for data":              func(w *fixture) { w.settings.InjectingModules = []string{"other", "keda"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := newWorld().digest(t)
-			changed := newWorld()
+			before := newFixture().digest(t)
+			changed := newFixture()
 			change(changed)
 			require.NotEqual(t, before, changed.digest(t))
 		})
@@ -83,28 +83,28 @@ func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
 }
 
 func TestTheInputsDigestStaysWithWhatDoesNotDecide(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"our finalizer":              func(w *world) { w.kyma.Finalizers = []string{shared.FinalizerKyma} },
-		"our label on the Kyma":      func(w *world) { w.kyma.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
-		"no labels at all":           func(w *world) { w.kyma.Labels = nil },
-		"our label on the template":  func(w *world) { w.template.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
-		"a status":                   func(w *world) { w.kyma.Status.State = shared.StateReady },
-		"a resource version":         func(w *world) { w.kyma.ResourceVersion = "12" },
-		"somebody's annotation":      func(w *world) { w.kyma.Annotations["example.com/x"] = "y" },
-		"another module's template":  func(w *world) { w.others = append(w.others, desiredtest.Template("btp", "1.0.0")) },
-		"another version's template": func(w *world) { w.others = append(w.others, desiredtest.Template("keda", "2.0.0")) },
-		"a synced copy of the template": func(w *world) {
+	for name, change := range map[string]func(*fixture){
+		"our finalizer":              func(w *fixture) { w.kyma.Finalizers = []string{shared.FinalizerKyma} },
+		"our label on the Kyma":      func(w *fixture) { w.kyma.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
+		"no labels at all":           func(w *fixture) { w.kyma.Labels = nil },
+		"our label on the template":  func(w *fixture) { w.template.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
+		"a status":                   func(w *fixture) { w.kyma.Status.State = shared.StateReady },
+		"a resource version":         func(w *fixture) { w.kyma.ResourceVersion = "12" },
+		"somebody's annotation":      func(w *fixture) { w.kyma.Annotations["example.com/x"] = "y" },
+		"another module's template":  func(w *fixture) { w.others = append(w.others, desiredtest.Template("btp", "1.0.0")) },
+		"another version's template": func(w *fixture) { w.others = append(w.others, desiredtest.Template("keda", "2.0.0")) },
+		"a synced copy of the template": func(w *fixture) {
 			copied := desiredtest.Template("keda", "1.0.0")
 			copied.Namespace, copied.UID = "kyma-system", "copy"
 			copied.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
 			w.others = append(w.others, copied)
 		},
-		"the same flags in another order": func(w *world) { w.settings = desired.Settings{Mode: desired.ModeControlPlane} },
+		"the same flags in another order": func(w *fixture) { w.settings = desired.Settings{Mode: desired.ModeControlPlane} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			changed := newWorld()
+			changed := newFixture()
 			change(changed)
-			require.Equal(t, newWorld().digest(t), changed.digest(t))
+			require.Equal(t, newFixture().digest(t), changed.digest(t))
 		})
 	}
 }

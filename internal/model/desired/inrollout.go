@@ -18,21 +18,21 @@ func (w Wanted) cluster() rollout.Cluster {
 // that the Kyma may have by them: which one, depends on what is installed too (VersionIn). The channel of a mandatory
 // module is empty.
 func (c *Candidates) followRollouts(ctx context.Context, index Index, settings Settings, meta *v1beta2.ModuleReleaseMeta,
-	channel, wished string, cluster rollout.Cluster,
+	channel, desired string, cluster rollout.Cluster,
 ) ([]string, error) {
 	all, err := RolloutsOf(ctx, index, settings, meta)
 	if err != nil {
 		return nil, err
 	}
-	c.Rollouts = rollout.InForce(all, channel, wished)
+	c.Rollouts = rollout.InForce(all, channel, desired)
 	if len(c.Rollouts) == 0 {
-		return []string{wished}, nil
+		return []string{desired}, nil
 	}
-	c.Decided = rollout.VersionFor(c.Rollouts, wished, cluster, "").Version
-	versions := []string{wished, c.Decided}
+	c.Decided = rollout.VersionFor(c.Rollouts, desired, cluster, "").Version
+	versions := []string{desired, c.Decided}
 	for _, r := range c.Rollouts {
 		versions = append(versions, r.Spec.To)
-		if r.Status.Reverts && rollout.VersionFor(c.Rollouts, wished, cluster, r.Spec.To).TakesBack {
+		if r.Status.Reverts && rollout.VersionFor(c.Rollouts, desired, cluster, r.Spec.To).TakesBack {
 			c.TakenBack = append(c.TakenBack, r.Spec.To)
 		}
 	}
@@ -50,8 +50,8 @@ func RolloutsOf(ctx context.Context, index Index, settings Settings, meta *v1bet
 }
 
 // VersionIn is the version that a Kyma has where its release meta wishes one for its channel and another may be installed.
-func (c Candidates) VersionIn(wished string, kyma *v1beta2.Kyma, installed string) rollout.Decision {
-	return rollout.VersionFor(c.Rollouts, wished, rollout.ClusterOf(kyma), installed)
+func (c Candidates) VersionIn(desired string, kyma *v1beta2.Kyma, installed string) rollout.Decision {
+	return rollout.VersionFor(c.Rollouts, desired, rollout.ClusterOf(kyma), installed)
 }
 
 // rolloutInputs are those of the candidates while a rollout decides: not the versions that the release meta gives its

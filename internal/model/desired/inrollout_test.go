@@ -55,25 +55,25 @@ func first() *v1beta2.ModuleRollout {
 // point is where the only Kyma of these tests is in the hash order of a rollout.
 func point(version string) int64 { return rollout.Position("keda", version, "kyma-uid") }
 
-// stagedWorld is a world in which keda 1.1.0 is rolled out, and the Kyma is in the last stage.
-type stagedWorld struct {
-	*world
+// stagedFixture is a world in which keda 1.1.0 is rolled out, and the Kyma is in the last stage.
+type stagedFixture struct {
+	*fixture
 	newest    *v1beta2.ModuleRollout
 	newer     *v1beta2.ModuleTemplate
 	rollouts  []*v1beta2.ModuleRollout
 	templates []*v1beta2.ModuleTemplate
 }
 
-func newStagedWorld() *stagedWorld {
-	s := &stagedWorld{world: newWorld(), newest: leg(2, "1.0.0", "1.1.0"), newer: desiredtest.Template("keda", "1.1.0")}
+func newStagedFixture() *stagedFixture {
+	s := &stagedFixture{fixture: newFixture(), newest: leg(2, "1.0.0", "1.1.0"), newer: desiredtest.Template("keda", "1.1.0")}
 	s.meta.Spec.Channels[0].Version = "1.1.0"
 	s.rollouts, s.templates = []*v1beta2.ModuleRollout{first()}, nil
 	return s
 }
 
-func (s *stagedWorld) digest(t *testing.T) string {
+func (s *stagedFixture) digest(t *testing.T) string {
 	t.Helper()
-	w := *s.world
+	w := *s.fixture
 	w.others = append(w.others, s.newer)
 	for _, r := range append(s.rollouts, s.newest) {
 		if r != nil {
@@ -87,92 +87,94 @@ func (s *stagedWorld) digest(t *testing.T) string {
 }
 
 func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
-	for name, change := range map[string]func(*stagedWorld){
-		"another version in the channel": func(s *stagedWorld) {
+	for name, change := range map[string]func(*stagedFixture){
+		"another version in the channel": func(s *stagedFixture) {
 			s.meta.Spec.Channels[0].Version = "1.2.0"
 			s.meta.Generation++
 		},
-		"another channel": func(s *stagedWorld) {
+		"another channel": func(s *stagedFixture) {
 			s.meta.Spec.Channels = append(s.meta.Spec.Channels, v1beta2.ChannelVersion{Channel: "fast", Version: "2.0.0"})
 			s.meta.Generation++
 		},
-		"a release to the stage before":    func(s *stagedWorld) { upTo(1, 0)(s.newest) },
-		"a release up to this one's place": func(s *stagedWorld) { upTo(1, point("1.1.0"))(s.newest) },
-		"what a rollout waits for": func(s *stagedWorld) {
+		"a release to the stage before":    func(s *stagedFixture) { upTo(1, 0)(s.newest) },
+		"a release up to this one's place": func(s *stagedFixture) { upTo(1, point("1.1.0"))(s.newest) },
+		"what a rollout waits for": func(s *stagedFixture) {
 			s.newest.ResourceVersion, s.newest.Status.Phase, s.newest.Status.Progress, s.newest.Status.WaitsFor = "9", v1beta2.RolloutHeld, "1/2", "somebody"
 		},
-		"what people want of it":              func(s *stagedWorld) { s.newest.Generation, s.newest.Spec.Paused = 2, true },
-		"that nobody had a version before it": func(s *stagedWorld) { s.rollouts[0].Status.Progress = "0/0" },
-		"the next rollout":                    func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(3, "1.1.0", "1.2.0", upTo(1, 0))) },
-		"the end of one that others finish":   func(s *stagedWorld) { s.newest.Status.Phase = v1beta2.RolloutAborted },
-		"a rollout of another channel": func(s *stagedWorld) {
+		"what people want of it":              func(s *stagedFixture) { s.newest.Generation, s.newest.Spec.Paused = 2, true },
+		"that nobody had a version before it": func(s *stagedFixture) { s.rollouts[0].Status.Progress = "0/0" },
+		"the next rollout":                    func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(3, "1.1.0", "1.2.0", upTo(1, 0))) },
+		"the end of one that others finish":   func(s *stagedFixture) { s.newest.Status.Phase = v1beta2.RolloutAborted },
+		"a rollout of another channel": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofChannel("fast")))
 		},
-		"a rollout of another module": func(s *stagedWorld) {
+		"a rollout of another module": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), func(r *v1beta2.ModuleRollout) { r.Spec.ModuleName = "btp" }))
 		},
-		"a rollout of another namespace": func(s *stagedWorld) {
+		"a rollout of another namespace": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), func(r *v1beta2.ModuleRollout) { r.Namespace = "elsewhere" }))
 		},
-		"a rollout of another instance": func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofAnother)) },
-		"a synced copy of one":          func(s *stagedWorld) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), synced)) },
-		"one without a policy": func(s *stagedWorld) {
+		"a rollout of another instance": func(s *stagedFixture) {
+			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofAnother))
+		},
+		"a synced copy of one": func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), synced)) },
+		"one without a policy": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), withoutPolicy))
 		},
-		"an edit of the template of the other": func(s *stagedWorld) { s.newer.Generation++ },
-		"its removal":                          func(s *stagedWorld) { s.newer = desiredtest.Template("btp", "1.1.0") },
+		"an edit of the template of the other": func(s *stagedFixture) { s.newer.Generation++ },
+		"its removal":                          func(s *stagedFixture) { s.newer = desiredtest.Template("btp", "1.1.0") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStagedWorld()
+			s := newStagedFixture()
 			change(s)
-			require.Equal(t, newStagedWorld().digest(t), s.digest(t))
+			require.Equal(t, newStagedFixture().digest(t), s.digest(t))
 		})
 	}
 }
 
 func TestWhileARolloutDecidesTheDigestChangesWithWhatThisOneGets(t *testing.T) {
-	for name, change := range map[string]func(*stagedWorld){
-		"a release of all stages":       func(s *stagedWorld) { upTo(2, 0)(s.newest) },
-		"a release of this one's place": func(s *stagedWorld) { upTo(1, point("1.1.0")+1)(s.newest) },
-		"a release of its stage, where its labels say so": func(s *stagedWorld) {
+	for name, change := range map[string]func(*stagedFixture){
+		"a release of all stages":       func(s *stagedFixture) { upTo(2, 0)(s.newest) },
+		"a release of this one's place": func(s *stagedFixture) { upTo(1, point("1.1.0")+1)(s.newest) },
+		"a release of its stage, where its labels say so": func(s *stagedFixture) {
 			s.kyma.Labels["stage"] = "canary"
 			upTo(1, 0)(s.newest)
 		},
-		"a revert, of which a version that it has would be taken": func(s *stagedWorld) { reverting(s.newest) },
-		"the end of all rollouts":                                 func(s *stagedWorld) { s.newest, s.rollouts = nil, nil },
-		"an edit of the template of its version":                  func(s *stagedWorld) { s.template.Generation++ },
-		"a template that is gone":                                 func(s *stagedWorld) { s.template = desiredtest.Template("btp", "1.0.0") },
-		"a beta template":                                         func(s *stagedWorld) { s.template.Labels[shared.LabelBeta] = "true" },
-		"a template without a version": func(s *stagedWorld) {
+		"a revert, of which a version that it has would be taken": func(s *stagedFixture) { reverting(s.newest) },
+		"the end of all rollouts":                                 func(s *stagedFixture) { s.newest, s.rollouts = nil, nil },
+		"an edit of the template of its version":                  func(s *stagedFixture) { s.template.Generation++ },
+		"a template that is gone":                                 func(s *stagedFixture) { s.template = desiredtest.Template("btp", "1.0.0") },
+		"a beta template":                                         func(s *stagedFixture) { s.template.Labels[shared.LabelBeta] = "true" },
+		"a template without a version": func(s *stagedFixture) {
 			template := desiredtest.Template("keda", "1.0.0")
 			template.Name, template.UID, template.Spec.Version = "keda-1.1.0", "another", ""
 			s.newer = template
 		},
-		"a beta module":            func(s *stagedWorld) { s.meta.Spec.Beta = true },
-		"another selection":        func(s *stagedWorld) { s.meta.Spec.KymaSelector = &metav1.LabelSelector{} },
-		"a release meta made anew": func(s *stagedWorld) { s.meta.UID = "new" },
-		"the removal of the channel": func(s *stagedWorld) {
+		"a beta module":            func(s *stagedFixture) { s.meta.Spec.Beta = true },
+		"another selection":        func(s *stagedFixture) { s.meta.Spec.KymaSelector = &metav1.LabelSelector{} },
+		"a release meta made anew": func(s *stagedFixture) { s.meta.UID = "new" },
+		"the removal of the channel": func(s *stagedFixture) {
 			s.meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "fast", Version: "1.1.0"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStagedWorld()
+			s := newStagedFixture()
 			change(s)
-			require.NotEqual(t, newStagedWorld().digest(t), s.digest(t))
+			require.NotEqual(t, newStagedFixture().digest(t), s.digest(t))
 		})
 	}
 }
 
 func TestARolloutIsNoInputOfWhatIsPinned(t *testing.T) {
-	pinned := func(change func(*stagedWorld)) *stagedWorld {
-		s := newStagedWorld()
+	pinned := func(change func(*stagedFixture)) *stagedFixture {
+		s := newStagedFixture()
 		s.kyma.Status.Remote.Modules[0].Version = "1.0.0"
 		change(s)
 		return s
 	}
-	before := pinned(func(*stagedWorld) {}).digest(t)
-	require.Equal(t, before, pinned(func(s *stagedWorld) { upTo(2, 0)(s.newest) }).digest(t))
-	require.Equal(t, before, pinned(func(s *stagedWorld) { s.newest, s.rollouts = nil, nil }).digest(t))
+	before := pinned(func(*stagedFixture) {}).digest(t)
+	require.Equal(t, before, pinned(func(s *stagedFixture) { upTo(2, 0)(s.newest) }).digest(t))
+	require.Equal(t, before, pinned(func(s *stagedFixture) { s.newest, s.rollouts = nil, nil }).digest(t))
 }
 
 func ofChannel(channel string) func(*v1beta2.ModuleRollout) {

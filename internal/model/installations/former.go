@@ -35,7 +35,7 @@ func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, c
 	case *writer:
 		known = wrapped.Client
 	}
-	if wrapped, is := c.(*writer); is {
+	if wrapped, ok := c.(*writer); ok {
 		c = wrapped.Client
 	}
 	var all v1beta2.ManifestList

@@ -28,7 +28,7 @@ func Reader(r client.Reader) client.Reader {
 
 // Client returns a client that finds and writes RemoteAgents as Manifests.
 func Client(c client.Client) client.Client {
-	if _, is := c.(*writer); is {
+	if _, ok := c.(*writer); ok {
 		return c
 	}
 	return &writer{Client: c}
@@ -69,8 +69,8 @@ func get(ctx context.Context, r client.Reader, key client.ObjectKey, into client
 // list adds the RemoteAgents to a list of Manifests, and takes out what earlier builds made for agents.
 func list(ctx context.Context, r client.Reader, into client.ObjectList, options []client.ListOption) error {
 	err := r.List(ctx, into, options...)
-	manifests, is := into.(*v1beta2.ManifestList)
-	if err != nil || !is {
+	manifests, ok := into.(*v1beta2.ManifestList)
+	if err != nil || !ok {
 		return err
 	}
 	var agents v1beta2.RemoteAgentList
@@ -100,7 +100,7 @@ func as(object client.Object, name string, call func(resource client.Object) err
 		return call(object)
 	}
 	resource := object
-	if m, is := object.(*v1beta2.Manifest); is {
+	if m, ok := object.(*v1beta2.Manifest); ok {
 		resource = (*v1beta2.RemoteAgent)(m)
 	}
 	return named(object, func() error { return call(resource) })

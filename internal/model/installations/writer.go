@@ -47,8 +47,8 @@ func (w *writer) Patch(ctx context.Context, object client.Object, patch client.P
 
 // Apply implements client.Writer.
 func (w *writer) Apply(ctx context.Context, configuration runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	object, is := configuration.(client.Object)
-	if !is || !shared.IsRemoteAgentName(object.GetName()) {
+	object, ok := configuration.(client.Object)
+	if !ok || !shared.IsRemoteAgentName(object.GetName()) {
 		return w.Client.Apply(ctx, configuration, options...)
 	}
 	return named(object, func() error { return w.Client.Apply(ctx, configuration, options...) })

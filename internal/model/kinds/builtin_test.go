@@ -57,8 +57,8 @@ func TestThePluralsOfKindsThatNeedNoDiscovery(t *testing.T) {
 		"certificates.k8s.io/CertificateSigningRequest":                 "certificatesigningrequests",
 	} {
 		group, name, _ := strings.Cut(kind, "/")
-		known, is := BuiltIn(schema.GroupKind{Group: group, Kind: name})
-		require.True(t, is, kind)
+		known, ok := BuiltIn(schema.GroupKind{Group: group, Kind: name})
+		require.True(t, ok, kind)
 		require.Equal(t, plural, known.Plural, kind)
 	}
 }

@@ -31,7 +31,7 @@ func Plan(r Request) Plans {
 	p.refuseDuplicates()
 	p.decide()
 	plans := p.plans()
-	if plan, is := planAgent(r, p.sync, agent); is {
+	if plan, ok := planAgent(r, p.sync, agent); ok {
 		plans.Mandatory = append(plans.Mandatory, plan)
 	}
 	plans.Unknown = append(plans.Unknown, lists.Filter(agent, func(manifest *v1beta2.Manifest) bool {

@@ -633,9 +633,9 @@ func TestOnlyAnEntryThatIsPositivelyGoneLeavesItsManifest(t *testing.T) {
 	require.Equal(t, []string{btp.Name}, left, "btp is listed no more; keda is, though its template is gone")
 	require.Equal(t, ActionKeep, plans["keda"].Action)
 
-	twin := installed("keda", "0.9.0")
-	twin.Name = "of-an-earlier-component"
-	s = setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{keda, twin}}
+	duplicate := installed("keda", "0.9.0")
+	duplicate.Name = "of-an-earlier-component"
+	s = setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{keda, duplicate}}
 	_, left = s.plan(t)
 	require.Empty(t, left, "a second Manifest of a listed module is for a person to judge")
 
@@ -792,9 +792,9 @@ func TestThePlanDoesNotDependOnOrder(t *testing.T) {
 			s.templates = append(s.templates, desiredtest.Template(module, "1.0.0"), desiredtest.Template(module, "2.0.0"))
 			s.metas = append(s.metas, desiredtest.ReleaseMeta(module, "regular=1.0.0"))
 		case 2:
-			twin := desiredtest.ChannelTemplate(module, "regular", "1.0.0")
-			twin.Name += "-twin"
-			s.templates = append(s.templates, desiredtest.ChannelTemplate(module, "regular", "1.0.0"), twin)
+			duplicate := desiredtest.ChannelTemplate(module, "regular", "1.0.0")
+			duplicate.Name += "-twin"
+			s.templates = append(s.templates, desiredtest.ChannelTemplate(module, "regular", "1.0.0"), duplicate)
 		}
 		s.manifests = append(s.manifests, installed(module, "1.0.0"))
 	}

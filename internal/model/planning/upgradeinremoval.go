@@ -43,8 +43,8 @@ func (p *planner) upgradesInRemoval() []ModulePlan {
 	modules := desired.Delisted(p.Wanted, p.Manifests)
 	for i := range p.Manifests {
 		m := &p.Manifests[i]
-		module, is := modules[m.Name]
-		if !is || !p.ours(m) || p.assigned[m.Name] != nil {
+		module, ok := modules[m.Name]
+		if !ok || !p.ours(m) || p.assigned[m.Name] != nil {
 			continue
 		}
 		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name], installedVersion(m)), manifest: m}

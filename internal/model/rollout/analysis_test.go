@@ -269,7 +269,7 @@ func TestAQueryIsOfTheRollout(t *testing.T) {
 		q.Query = `up{m="$module", v='$version', c="$channel", s="$stage", x="$modules $ $$stage $__rate_interval"}`
 	}))}.given()
 	g.Spec.ModuleName, g.Spec.To = `sample"} or vector(1) #'`+"`", "1.0.0-rc.1+build"
-	g.s.Wished = g.Spec.To
+	g.s.Desired = g.Spec.To
 	require.Equal(t,
 		`up{m="sample\x22\x7d\x20or\x20vector\x281\x29\x20\x23\x27\x60", v='1.0.0-rc.1+build', c="regular", s="canary", x="$modules $ $canary $__rate_interval"}`,
 		ToAsk(g.ModuleRollout, o, g.s).Queries[0])

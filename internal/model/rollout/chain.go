@@ -12,12 +12,12 @@ import (
 // do, whatever version the ModuleReleaseMeta gives the channel meanwhile: what it wishes reaches clusters by a rollout only.
 // Without any, one that somebody made without a policy does, while the ModuleReleaseMeta gives the channel its version. The channel of
 // a mandatory module is empty.
-func InForce(all []*v1beta2.ModuleRollout, channel, wished string) []*v1beta2.ModuleRollout {
+func InForce(all []*v1beta2.ModuleRollout, channel, desired string) []*v1beta2.ModuleRollout {
 	if made := ByPolicy(all, channel); len(made) > 0 {
 		return made
 	}
 	return selected(all, func(r *v1beta2.ModuleRollout) bool {
-		return r.IsByHand() && r.Spec.Channel == channel && r.Spec.To == wished
+		return r.IsByHand() && r.Spec.Channel == channel && r.Spec.To == desired
 	})
 }
 
@@ -54,9 +54,9 @@ type Decision struct {
 // ModuleReleaseMeta wishes. A rollout gives its version to those whom it has released; the others have that of the rollout
 // before it, and in the end that from which the oldest started. What is installed, where that is known, decides only that
 // nobody loses a version without a rollout that takes it back: a Kyma whose labels change keeps what it has.
-func VersionFor(inForce []*v1beta2.ModuleRollout, wished string, c Cluster, installed string) Decision {
-	if len(inForce) == 0 || installed == wished && inForce[0].Spec.To != wished {
-		return Decision{Version: wished}
+func VersionFor(inForce []*v1beta2.ModuleRollout, desired string, c Cluster, installed string) Decision {
+	if len(inForce) == 0 || installed == desired && inForce[0].Spec.To != desired {
+		return Decision{Version: desired}
 	}
 	version, reverts := inForce[len(inForce)-1].Spec.From, false
 	for _, r := range slices.Backward(inForce) {

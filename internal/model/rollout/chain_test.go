@@ -53,9 +53,9 @@ func named(name string) func(*v1beta2.ModuleRollout) {
 
 func TestTheRolloutsThatDecideAboutAChannel(t *testing.T) {
 	for name, test := range map[string]struct {
-		all             []*v1beta2.ModuleRollout
-		channel, wished string
-		want            []string
+		all              []*v1beta2.ModuleRollout
+		channel, desired string
+		want             []string
 	}{
 		"none":                                     {nil, "regular", "2", nil},
 		"the newest first":                         {[]*v1beta2.ModuleRollout{leg(1, "1", "2"), leg(3, "3", "4"), leg(2, "2", "3")}, "regular", "4", []string{"3-4", "2-3", "1-2"}},
@@ -77,7 +77,7 @@ func TestTheRolloutsThatDecideAboutAChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
-			for _, r := range InForce(test.all, test.channel, test.wished) {
+			for _, r := range InForce(test.all, test.channel, test.desired) {
 				names = append(names, r.Name)
 			}
 			require.Equal(t, test.want, names)
@@ -91,7 +91,7 @@ func TestTheVersionOfACluster(t *testing.T) {
 	for name, test := range map[string]struct {
 		all       rollouts
 		label     string // of which stage the cluster is
-		wished    string
+		desired   string
 		installed string
 		want      string
 		takesBack bool
@@ -154,7 +154,7 @@ func TestTheVersionOfACluster(t *testing.T) {
 			if test.label != "" {
 				c.Labels = map[string]string{"stage": test.label}
 			}
-			found := VersionFor(InForce(test.all, "regular", test.wished), test.wished, c, test.installed)
+			found := VersionFor(InForce(test.all, "regular", test.desired), test.desired, c, test.installed)
 			require.Equal(t, Decision{Version: test.want, TakesBack: test.takesBack}, found)
 		})
 	}

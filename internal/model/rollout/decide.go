@@ -16,8 +16,8 @@ type Situation struct {
 	Now time.Time
 	// Superseded is true when there is a newer rollout of the same channel.
 	Superseded bool
-	// Wished is the version that the ModuleReleaseMeta gives the channel; empty where it gives none.
-	Wished string
+	// Desired is the version that the ModuleReleaseMeta gives the channel; empty where it gives none.
+	Desired string
 	// NotRevertible says why clusters cannot be taken back; empty where they can.
 	NotRevertible string
 	// Urgency is how urgent the version is. Only its promotion depends on that.
@@ -107,12 +107,12 @@ func (d *decider) next() {
 		d.takeBack()
 	case spec.Revert != "":
 		d.beginRevert(spec.Revert, "somebody asked to take clusters back")
-	case d.Wished == "" && !d.isFirst():
+	case d.Desired == "" && !d.isFirst():
 		d.wait(v1beta2.RolloutHeld, fmt.Sprintf("the ModuleReleaseMeta of module %s gives %s no version any more: give it one, or delete this rollout", spec.ModuleName, d.channel()), time.Time{})
-	case d.isFirst() && d.Wished != spec.To:
+	case d.isFirst() && d.Desired != spec.To:
 		d.wait(v1beta2.RolloutPending, fmt.Sprintf("the ModuleReleaseMeta of module %s to give %s the version %s", spec.ModuleName, d.channel(), spec.To), time.Time{})
-	case d.Wished != spec.To:
-		d.wait(v1beta2.RolloutPending, fmt.Sprintf("the rollout of version %s, which the ModuleReleaseMeta of module %s gives %s now", d.Wished, spec.ModuleName, d.channel()), time.Time{})
+	case d.Desired != spec.To:
+		d.wait(v1beta2.RolloutPending, fmt.Sprintf("the rollout of version %s, which the ModuleReleaseMeta of module %s gives %s now", d.Desired, spec.ModuleName, d.channel()), time.Time{})
 	case spec.Paused:
 		d.wait(v1beta2.RolloutPaused, "somebody to set spec.paused to false", time.Time{})
 	default:

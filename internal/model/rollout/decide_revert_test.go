@@ -33,7 +33,7 @@ func paused(g *given) { g.Spec.Paused = true }
 
 func superseded(g *given) { g.s.Superseded = true }
 
-func wishes(version string) func(*given) { return func(g *given) { g.s.Wished = version } }
+func assigns(version string) func(*given) { return func(g *given) { g.s.Desired = version } }
 
 func byHand(g *given) { g.Spec.Policy = "" }
 
@@ -56,9 +56,9 @@ func TestARevertBegins(t *testing.T) {
 		"beyond a stage of which nothing is":         {fleet: "rr/../..", at: 1, with: with(revert(all)), phase: reverting, released: "0/0/0", until: within},
 		"though it is paused":                        {fleet: "rr/rr../..", at: 1, with: with(revert(all), paused), phase: reverting, released: "2/0/0", until: within},
 		"though it is held":                          {fleet: "rff./../..", with: with(revert(all), phase(held)), phase: reverting, released: "1/0/0", until: within},
-		"though another version is wished":           {fleet: "rr/rr../..", at: 1, with: with(revert(all), wishes("3.0.0")), phase: reverting, released: "2/0/0", until: within},
-		"though the channel is gone":                 {fleet: "rr/rr../..", at: 1, with: with(revert(all), wishes("")), phase: reverting, released: "2/0/0", until: within},
-		"by hand, before the other did":              {fleet: "..../../..", with: with(byHand, wishes(older), revert(all)), phase: reverted, released: "0/0/0"},
+		"though another version is wished":           {fleet: "rr/rr../..", at: 1, with: with(revert(all), assigns("3.0.0")), phase: reverting, released: "2/0/0", until: within},
+		"though the channel is gone":                 {fleet: "rr/rr../..", at: 1, with: with(revert(all), assigns("")), phase: reverting, released: "2/0/0", until: within},
+		"by hand, before the other did":              {fleet: "..../../..", with: with(byHand, assigns(older), revert(all)), phase: reverted, released: "0/0/0"},
 		"with those that update, and unreachable":    {fleet: "rrux/../..", with: with(revert(all)), phase: reverting, released: "2/0/0", until: within},
 	})
 }
@@ -123,7 +123,7 @@ func TestAnEvaluationThatSeesNothingNewChangesNothing(t *testing.T) {
 		"paused":      {fleet: "ru../../..", with: with(paused), phase: v1beta2.RolloutPaused, released: "2/0/0"},
 		"held":        {fleet: "rff./../..", phase: v1beta2.RolloutHeld, released: "3/0/0"},
 		"reverting":   {fleet: "rr<</../..", with: with(goesBack(0)), phase: v1beta2.RolloutReverting, released: "2/0/0", until: backs},
-		"pending":     {fleet: "ru../../..", with: with(wishes("3.0.0")), phase: v1beta2.RolloutPending, released: "2/0/0"},
+		"pending":     {fleet: "ru../../..", with: with(assigns("3.0.0")), phase: v1beta2.RolloutPending, released: "2/0/0"},
 		"ended":       {fleet: "rr/rr/rr", at: 2, phase: v1beta2.RolloutCompleted, released: "2/2/2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (l evaluation) before() *given {
 			r.Status.Released = Everyone
 		}
 	}
-	g := &given{ModuleRollout: r, s: Situation{Now: evaluated, Wished: newer}}
+	g := &given{ModuleRollout: r, s: Situation{Now: evaluated, Desired: newer}}
 	for _, with := range l.with {
 		with(g)
 	}

@@ -103,22 +103,22 @@ func TestForHowLongAnOwnerPutsAVersionOff(t *testing.T) {
 
 func TestTheClustersThatWerePutOffAreNamed(t *testing.T) {
 	r := leg(2, "1.0.0", "1.1.0", upTo(3))
-	var sights []Sight
+	var observations []Observation
 	for i := range 25 {
-		s := seenIn("", string(rune('a'+i)), Sight{Version: "1.0.0", Waits: true, DeferredUntil: begun.Add(time.Duration(25-i) * time.Hour)})
-		sights = append(sights, s)
+		s := seenIn("", string(rune('a'+i)), Observation{Version: "1.0.0", Waits: true, DeferredUntil: begun.Add(time.Duration(25-i) * time.Hour)})
+		observations = append(observations, s)
 	}
-	sights = append(sights, seenIn("", "window", Sight{Version: "1.0.0", Waits: true}),
-		seenIn("", "done", Sight{Version: "1.1.0", State: "Ready", DeferredUntil: begun}))
-	o := Observe(r, sights, begun)
+	observations = append(observations, seenIn("", "window", Observation{Version: "1.0.0", Waits: true}),
+		seenIn("", "done", Observation{Version: "1.1.0", State: "Ready", DeferredUntil: begun}))
+	o := Observe(r, observations, begun)
 	rest := o.Stages[len(o.Stages)-1]
 	require.EqualValues(t, 26, rest.Waiting)
 	require.EqualValues(t, 25, rest.Deferred)
 	require.Len(t, o.Deferrals, 20)
 	require.Equal(t, begun.Add(time.Hour), o.Deferrals[0].Until.Time, "those whose time is over first")
-	require.Equal(t, sights[24].Kyma, o.Deferrals[0].Kyma)
+	require.Equal(t, observations[24].Kyma, o.Deferrals[0].Kyma)
 
-	status, _ := Decide(r, o, Situation{Now: begun, Wished: "1.1.0"})
+	status, _ := Decide(r, o, Situation{Now: begun, Desired: "1.1.0"})
 	require.EqualValues(t, 25, status.Stages[len(status.Stages)-1].Deferred)
 	require.Equal(t, o.Deferrals, status.Deferrals)
 	require.Equal(t, v1beta2.RolloutCompleted, status.Phase, "they hold nothing up")

@@ -16,23 +16,23 @@ func TestAManifestSaysWhyItDoesNotGetAVersion(t *testing.T) {
 		return HeldBackFrom(m, version)
 	}
 	waits := HeldBack{Version: "1.1.0", Waits: true}
-	held, is := noted(waits.Text(), "1.1.0")
-	require.True(t, is)
+	held, ok := noted(waits.Text(), "1.1.0")
+	require.True(t, ok)
 	require.Equal(t, waits, held)
 
 	long := HeldBack{Version: "1.1.0", Reason: "Refused", Message: strings.Repeat("x", 5000)}
 	require.Less(t, len(long.Text()), 700)
-	held, is = noted(long.Text(), "1.1.0")
-	require.True(t, is)
+	held, ok = noted(long.Text(), "1.1.0")
+	require.True(t, ok)
 	require.Equal(t, "Refused", held.Reason)
 
-	_, is = noted(waits.Text(), "1.2.0")
-	require.False(t, is, "it is about another version")
+	_, ok = noted(waits.Text(), "1.2.0")
+	require.False(t, ok, "it is about another version")
 	for _, text := range []string{"", "{}", "no JSON"} {
-		_, is = noted(text, "1.1.0")
-		require.False(t, is, text)
+		_, ok = noted(text, "1.1.0")
+		require.False(t, ok, text)
 	}
 	m.Spec.Version = "1.1.0"
-	_, is = noted(waits.Text(), "1.1.0")
-	require.False(t, is, "it has the version since")
+	_, ok = noted(waits.Text(), "1.1.0")
+	require.False(t, ok, "it has the version since")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Sight is what is seen of one cluster that a rollout concerns.
-type Sight struct {
+// Observation is what is seen of one cluster that a rollout concerns.
+type Observation struct {
 	Cluster
 	// Kyma is the cluster's, as namespace/name.
 	Kyma string
@@ -76,22 +76,22 @@ type StageObserved struct {
 }
 
 // Observe counts.
-func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
+func Observe(r *v1beta2.ModuleRollout, observations []Observation, now time.Time) Observed {
 	stages := Stages(r.Spec.Plan)
 	o := Observed{Stages: make([]StageObserved, len(stages))}
-	place, places := Placer(r), make([]Place, len(sights))
-	for i, sight := range sights {
-		places[i] = place(sight.Cluster)
+	place, places := PlaceFunc(r), make([]Place, len(observations))
+	for i, observation := range observations {
+		places[i] = place(observation.Cluster)
 		o.Stages[places[i].Stage].Total++
 	}
-	var allFailed []Sight
-	for i, sight := range sights {
+	var allFailed []Observation
+	for i, observation := range observations {
 		at := &o.Stages[places[i].Stage]
 		plan := planOf(r.Spec, places[i].Stage, at.Total)
 		since := releasedAt(r, places[i].Stage)
 		if !Released(r, places[i]) {
 			at.Pending = append(at.Pending, places[i].Position)
-			if sight.isOnItsWayBack(r) && now.Before(since.Add(plan.settleWithin)) {
+			if observation.isOnItsWayBack(r) && now.Before(since.Add(plan.settleWithin)) {
 				at.TakingBack++
 				at.Deadline = earliest(at.Deadline, since.Add(plan.settleWithin))
 			}
@@ -99,19 +99,19 @@ func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
 		}
 		at.Released++
 		at.Done = append(at.Done, places[i].Position)
-		state, deadline := sight.judge(r.Spec.To, since, plan.settleWithin, now)
+		state, deadline := observation.judge(r.Spec.To, since, plan.settleWithin, now)
 		at.add(state, deadline)
-		if state == updating && sight.AwaitsRegistry {
+		if state == updating && observation.AwaitsRegistry {
 			at.AwaitsRegistry++
-			at.RegistrySays = cmp.Or(at.RegistrySays, cut(sight.Message))
+			at.RegistrySays = cmp.Or(at.RegistrySays, cut(observation.Message))
 		}
-		if state == waiting && !sight.DeferredUntil.IsZero() {
+		if state == waiting && !observation.DeferredUntil.IsZero() {
 			at.Deferred++
-			o.Deferrals = append(o.Deferrals, v1beta2.DeferredCluster{Kyma: sight.Kyma, Until: metav1.NewTime(sight.DeferredUntil)})
+			o.Deferrals = append(o.Deferrals, v1beta2.DeferredCluster{Kyma: observation.Kyma, Until: metav1.NewTime(observation.DeferredUntil)})
 		}
 		if state == failed {
-			allFailed = append(allFailed, sight)
-			if sight.isNotStarted(r.Spec.To) {
+			allFailed = append(allFailed, observation)
+			if observation.isNotStarted(r.Spec.To) {
 				at.NotStarted++
 			}
 		}
@@ -150,7 +150,7 @@ const (
 
 // judge tells how a cluster is. What is not settled by the deadline has failed; what was not well before, what cannot be
 // reached and what waits for its own reasons has not.
-func (s Sight) judge(to string, released time.Time, within time.Duration, now time.Time) (judgement, time.Time) {
+func (s Observation) judge(to string, released time.Time, within time.Duration, now time.Time) (judgement, time.Time) {
 	updated := s.Version == to
 	switch {
 	case updated && (s.State == shared.StateReady || s.State == shared.StateWarning):
@@ -183,7 +183,7 @@ func (s Sight) judge(to string, released time.Time, within time.Duration, now ti
 }
 
 // notUpdated is how a cluster is that did not get the new version, which might have repaired it.
-func (s Sight) notUpdated() judgement {
+func (s Observation) notUpdated() judgement {
 	if s.Version == "" || s.State == shared.StateError {
 		return broken
 	}
@@ -191,9 +191,9 @@ func (s Sight) notUpdated() judgement {
 }
 
 // isNotStarted tells of a cluster that failed whether nothing was tried there.
-func (s Sight) isNotStarted(to string) bool { return s.Version != to && !s.Refused }
+func (s Observation) isNotStarted(to string) bool { return s.Version != to && !s.Refused }
 
-func (s Sight) bad() judgement {
+func (s Observation) bad() judgement {
 	if s.WasWell {
 		return failed
 	}
@@ -201,7 +201,7 @@ func (s Sight) bad() judgement {
 }
 
 // isOnItsWayBack tells whether a cluster is being taken back to the version that it had.
-func (s Sight) isOnItsWayBack(r *v1beta2.ModuleRollout) bool {
+func (s Observation) isOnItsWayBack(r *v1beta2.ModuleRollout) bool {
 	if !r.Status.Reverts || s.Unreachable || s.Waits || s.Version == "" {
 		return false
 	}
@@ -235,11 +235,11 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // grouped are the clusters that failed, by what failed; in which order they were seen makes no difference.
-func grouped(allFailed []Sight, to string) []v1beta2.RolloutFailure {
-	slices.SortFunc(allFailed, func(a, b Sight) int { return cmp.Compare(a.Kyma, b.Kyma) })
+func grouped(allFailed []Observation, to string) []v1beta2.RolloutFailure {
+	slices.SortFunc(allFailed, func(a, b Observation) int { return cmp.Compare(a.Kyma, b.Kyma) })
 	groups := map[string]*v1beta2.RolloutFailure{}
-	for _, sight := range allFailed {
-		addFailure(groups, sight, to)
+	for _, observation := range allFailed {
+		addFailure(groups, observation, to)
 	}
 	var failures []v1beta2.RolloutFailure
 	for _, group := range groups {
@@ -262,7 +262,7 @@ const (
 
 func cut(message string) string { return fault.Shorten(message, shownMessage) }
 
-func addFailure(groups map[string]*v1beta2.RolloutFailure, s Sight, to string) {
+func addFailure(groups map[string]*v1beta2.RolloutFailure, s Observation, to string) {
 	reason, message := s.Reason, s.Message
 	switch {
 	case s.isNotStarted(to):

@@ -22,52 +22,52 @@ func TestHowAClusterIs(t *testing.T) {
 	early, late := released.Add(time.Minute), released.Add(time.Hour)
 	ownTime := late.Add(-5 * time.Minute) // it got its version long after the release
 	for name, test := range map[string]struct {
-		sight    Sight
-		now      time.Time
-		want     judgement
-		deadline time.Time
+		observation Observation
+		now         time.Time
+		want        judgement
+		deadline    time.Time
 	}{
-		"ready":                                     {Sight{Version: newer, State: shared.StateReady}, early, ready, time.Time{}},
-		"ready with a warning":                      {Sight{Version: newer, State: shared.StateWarning}, early, ready, time.Time{}},
-		"ready, however late":                       {Sight{Version: newer, State: shared.StateReady, Since: released}, late, ready, time.Time{}},
-		"ready, and unreachable since":              {Sight{Version: newer, State: shared.StateReady, Unreachable: true}, late, ready, time.Time{}},
-		"ready in the old version":                  {Sight{Version: older, State: shared.StateReady}, early, updating, released.Add(within)},
-		"ready in the old version at the deadline":  {Sight{Version: older, State: shared.StateReady}, released.Add(within), failed, time.Time{}},
-		"ready in the old version after it":         {Sight{Version: older, State: shared.StateReady, WasWell: true}, late, failed, time.Time{}},
-		"processing the old version after it":       {Sight{Version: older, State: shared.StateProcessing}, late, failed, time.Time{}},
-		"without a state in the old version":        {Sight{Version: older}, early, updating, released.Add(within)},
-		"processing":                                {Sight{Version: newer, State: shared.StateProcessing, Since: early}, early, updating, early.Add(within)},
-		"processing, begun late":                    {Sight{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
-		"processing, of unknown begin":              {Sight{Version: newer, State: shared.StateProcessing}, early, updating, released.Add(within)},
-		"processing for too long, well before":      {Sight{Version: newer, State: shared.StateProcessing, Since: early, WasWell: true}, late, failed, time.Time{}},
-		"processing for too long, not well before":  {Sight{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
-		"without a state for too long":              {Sight{Version: newer, Since: early, WasWell: true}, late, failed, time.Time{}},
-		"wrong, well before":                        {Sight{Version: newer, State: shared.StateError, Since: early, WasWell: true}, early, failed, time.Time{}},
-		"wrong, not well before":                    {Sight{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
-		"wrong in the old version, just released":   {Sight{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
-		"wrong in the old version, after it":        {Sight{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
-		"waiting for the registry, however long":    {Sight{Version: newer, State: shared.StateError, Since: early, WasWell: true, AwaitsRegistry: true}, late, updating, time.Time{}},
-		"waiting for it in the old version":         {Sight{Version: older, State: shared.StateError, WasWell: true, AwaitsRegistry: true}, late, broken, time.Time{}},
-		"refused":                                   {Sight{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
-		"refused at the first install":              {Sight{Refused: true}, early, broken, time.Time{}},
-		"refused, wrong in the old version":         {Sight{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
-		"refused though it is there":                {Sight{Version: newer, State: shared.StateReady, Refused: true}, early, ready, time.Time{}},
-		"unreachable":                               {Sight{Version: older, State: shared.StateReady, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable in the middle":                 {Sight{Version: newer, State: shared.StateProcessing, Since: early, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable and wrong":                     {Sight{Version: newer, State: shared.StateError, Unreachable: true, WasWell: true}, late, unreachable, time.Time{}},
-		"unreachable and refused":                   {Sight{Version: older, Refused: true, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable, and it would wait":            {Sight{Version: older, Unreachable: true, Waits: true}, late, unreachable, time.Time{}},
-		"waiting":                                   {Sight{Version: older, State: shared.StateReady, Waits: true}, late, waiting, time.Time{}},
-		"waiting, wrong in the old version":         {Sight{Version: older, State: shared.StateError, Waits: true}, late, waiting, time.Time{}},
-		"waiting and refused":                       {Sight{Version: older, State: shared.StateReady, Waits: true, Refused: true}, late, waiting, time.Time{}},
-		"not installed yet":                         {Sight{}, early, updating, released.Add(within)},
-		"not installed for too long":                {Sight{}, late, broken, time.Time{}},
-		"installed first, processing":               {Sight{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
-		"installed first, processing for too long":  {Sight{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
-		"deleting in the new version, for too long": {Sight{Version: newer, State: shared.StateDeleting, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"ready":                                     {Observation{Version: newer, State: shared.StateReady}, early, ready, time.Time{}},
+		"ready with a warning":                      {Observation{Version: newer, State: shared.StateWarning}, early, ready, time.Time{}},
+		"ready, however late":                       {Observation{Version: newer, State: shared.StateReady, Since: released}, late, ready, time.Time{}},
+		"ready, and unreachable since":              {Observation{Version: newer, State: shared.StateReady, Unreachable: true}, late, ready, time.Time{}},
+		"ready in the old version":                  {Observation{Version: older, State: shared.StateReady}, early, updating, released.Add(within)},
+		"ready in the old version at the deadline":  {Observation{Version: older, State: shared.StateReady}, released.Add(within), failed, time.Time{}},
+		"ready in the old version after it":         {Observation{Version: older, State: shared.StateReady, WasWell: true}, late, failed, time.Time{}},
+		"processing the old version after it":       {Observation{Version: older, State: shared.StateProcessing}, late, failed, time.Time{}},
+		"without a state in the old version":        {Observation{Version: older}, early, updating, released.Add(within)},
+		"processing":                                {Observation{Version: newer, State: shared.StateProcessing, Since: early}, early, updating, early.Add(within)},
+		"processing, begun late":                    {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"processing, of unknown begin":              {Observation{Version: newer, State: shared.StateProcessing}, early, updating, released.Add(within)},
+		"processing for too long, well before":      {Observation{Version: newer, State: shared.StateProcessing, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"processing for too long, not well before":  {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"without a state for too long":              {Observation{Version: newer, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"wrong, well before":                        {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true}, early, failed, time.Time{}},
+		"wrong, not well before":                    {Observation{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
+		"wrong in the old version, just released":   {Observation{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
+		"wrong in the old version, after it":        {Observation{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
+		"waiting for the registry, however long":    {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true, AwaitsRegistry: true}, late, updating, time.Time{}},
+		"waiting for it in the old version":         {Observation{Version: older, State: shared.StateError, WasWell: true, AwaitsRegistry: true}, late, broken, time.Time{}},
+		"refused":                                   {Observation{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
+		"refused at the first install":              {Observation{Refused: true}, early, broken, time.Time{}},
+		"refused, wrong in the old version":         {Observation{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
+		"refused though it is there":                {Observation{Version: newer, State: shared.StateReady, Refused: true}, early, ready, time.Time{}},
+		"unreachable":                               {Observation{Version: older, State: shared.StateReady, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable in the middle":                 {Observation{Version: newer, State: shared.StateProcessing, Since: early, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable and wrong":                     {Observation{Version: newer, State: shared.StateError, Unreachable: true, WasWell: true}, late, unreachable, time.Time{}},
+		"unreachable and refused":                   {Observation{Version: older, Refused: true, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable, and it would wait":            {Observation{Version: older, Unreachable: true, Waits: true}, late, unreachable, time.Time{}},
+		"waiting":                                   {Observation{Version: older, State: shared.StateReady, Waits: true}, late, waiting, time.Time{}},
+		"waiting, wrong in the old version":         {Observation{Version: older, State: shared.StateError, Waits: true}, late, waiting, time.Time{}},
+		"waiting and refused":                       {Observation{Version: older, State: shared.StateReady, Waits: true, Refused: true}, late, waiting, time.Time{}},
+		"not installed yet":                         {Observation{}, early, updating, released.Add(within)},
+		"not installed for too long":                {Observation{}, late, broken, time.Time{}},
+		"installed first, processing":               {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"installed first, processing for too long":  {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"deleting in the new version, for too long": {Observation{Version: newer, State: shared.StateDeleting, Since: early, WasWell: true}, late, failed, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, deadline := test.sight.judge(newer, released, within, test.now)
+			found, deadline := test.observation.judge(newer, released, within, test.now)
 			require.Equal(t, test.want, found)
 			require.Equal(t, test.deadline, deadline)
 		})
@@ -75,7 +75,7 @@ func TestHowAClusterIs(t *testing.T) {
 }
 
 // seenIn is a cluster of a stage.
-func seenIn(stage, name string, s Sight) Sight {
+func seenIn(stage, name string, s Observation) Observation {
 	s.Cluster, s.Kyma = Cluster{UID: types.UID("of-" + name), Labels: map[string]string{"stage": stage}}, "kcp-system/"+name
 	return s
 }
@@ -85,17 +85,17 @@ func TestTheClustersOfEachStageAreCounted(t *testing.T) {
 	r.Status.Stage = 1
 	r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {}, {}}
 	now := begun.Add(10 * time.Minute)
-	o := Observe(r, []Sight{
-		seenIn("canary", "a", Sight{Version: newer, State: shared.StateReady}),
-		seenIn("canary", "b", Sight{Version: newer, State: shared.StateProcessing, Since: begun.Add(4 * time.Minute)}),
-		seenIn("canary", "c", Sight{Version: newer, State: shared.StateProcessing, Since: begun.Add(2 * time.Minute)}),
-		seenIn("canary", "d", Sight{Version: newer, State: shared.StateError, Reason: "Crash", WasWell: true}),
-		seenIn("canary", "e", Sight{Version: newer, State: shared.StateError}),
-		seenIn("canary", "f", Sight{Version: older, Waits: true}),
-		seenIn("canary", "g", Sight{Version: older, Unreachable: true}),
-		seenIn("early", "h", Sight{Version: older, State: shared.StateReady}),
-		seenIn("early", "i", Sight{Version: newer, State: shared.StateReady}),
-		seenIn("", "j", Sight{Version: older, State: shared.StateError, WasWell: true}),
+	o := Observe(r, []Observation{
+		seenIn("canary", "a", Observation{Version: newer, State: shared.StateReady}),
+		seenIn("canary", "b", Observation{Version: newer, State: shared.StateProcessing, Since: begun.Add(4 * time.Minute)}),
+		seenIn("canary", "c", Observation{Version: newer, State: shared.StateProcessing, Since: begun.Add(2 * time.Minute)}),
+		seenIn("canary", "d", Observation{Version: newer, State: shared.StateError, Reason: "Crash", WasWell: true}),
+		seenIn("canary", "e", Observation{Version: newer, State: shared.StateError}),
+		seenIn("canary", "f", Observation{Version: older, Waits: true}),
+		seenIn("canary", "g", Observation{Version: older, Unreachable: true}),
+		seenIn("early", "h", Observation{Version: older, State: shared.StateReady}),
+		seenIn("early", "i", Observation{Version: newer, State: shared.StateReady}),
+		seenIn("", "j", Observation{Version: older, State: shared.StateError, WasWell: true}),
 	}, now)
 
 	require.Len(t, o.Stages, 3)
@@ -117,30 +117,30 @@ func TestTheClustersOfEachStageAreCounted(t *testing.T) {
 
 func TestTheClustersThatAreTakenBackAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
-		sight   Sight
-		after   time.Duration
-		reverts bool
-		want    int32
+		observation Observation
+		after       time.Duration
+		reverts     bool
+		want        int32
 	}{
-		"with the new version":               {Sight{Version: newer, State: shared.StateReady}, time.Minute, true, 1},
-		"with the new version, failed":       {Sight{Version: newer, State: shared.StateError}, time.Minute, true, 1},
-		"processing the old one":             {Sight{Version: older, State: shared.StateProcessing}, time.Minute, true, 1},
-		"without a state yet":                {Sight{Version: older}, time.Minute, true, 1},
-		"back":                               {Sight{Version: older, State: shared.StateReady}, time.Minute, true, 0},
-		"back with a warning":                {Sight{Version: older, State: shared.StateWarning}, time.Minute, true, 0},
-		"back, and wrong":                    {Sight{Version: older, State: shared.StateError}, time.Minute, true, 0},
-		"too late":                           {Sight{Version: newer, State: shared.StateReady}, 15 * time.Minute, true, 0},
-		"unreachable":                        {Sight{Version: newer, Unreachable: true}, time.Minute, true, 0},
-		"waiting":                            {Sight{Version: newer, Waits: true}, time.Minute, true, 0},
-		"never installed":                    {Sight{}, time.Minute, true, 0},
-		"no rollout that reverts":            {Sight{Version: newer, State: shared.StateReady}, time.Minute, false, 0},
-		"processing without one that revert": {Sight{Version: older, State: shared.StateProcessing}, time.Minute, false, 0},
+		"with the new version":               {Observation{Version: newer, State: shared.StateReady}, time.Minute, true, 1},
+		"with the new version, failed":       {Observation{Version: newer, State: shared.StateError}, time.Minute, true, 1},
+		"processing the old one":             {Observation{Version: older, State: shared.StateProcessing}, time.Minute, true, 1},
+		"without a state yet":                {Observation{Version: older}, time.Minute, true, 1},
+		"back":                               {Observation{Version: older, State: shared.StateReady}, time.Minute, true, 0},
+		"back with a warning":                {Observation{Version: older, State: shared.StateWarning}, time.Minute, true, 0},
+		"back, and wrong":                    {Observation{Version: older, State: shared.StateError}, time.Minute, true, 0},
+		"too late":                           {Observation{Version: newer, State: shared.StateReady}, 15 * time.Minute, true, 0},
+		"unreachable":                        {Observation{Version: newer, Unreachable: true}, time.Minute, true, 0},
+		"waiting":                            {Observation{Version: newer, Waits: true}, time.Minute, true, 0},
+		"never installed":                    {Observation{}, time.Minute, true, 0},
+		"no rollout that reverts":            {Observation{Version: newer, State: shared.StateReady}, time.Minute, false, 0},
+		"processing without one that revert": {Observation{Version: older, State: shared.StateProcessing}, time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rolloutOf(byLabel("canary"))
 			r.Status.Reverts = test.reverts
 			r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {}}
-			o := Observe(r, []Sight{seenIn("canary", "a", test.sight)}, begun.Add(test.after))
+			o := Observe(r, []Observation{seenIn("canary", "a", test.observation)}, begun.Add(test.after))
 			require.Equal(t, test.want, o.Stages[0].TakingBack)
 			require.Equal(t, test.want > 0, o.Stages[0].Deadline.Equal(begun.Add(15*time.Minute)))
 			require.Empty(t, o.Failures)
@@ -154,8 +154,8 @@ func TestAStageHasItsOwnTimeToSettle(t *testing.T) {
 	r.Spec.Plan.Stages[1].SettleWithin = &metav1.Duration{Duration: time.Hour}
 	r.Status.Stage = 2
 	r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {ReleasedAt: new(metav1.NewTime(begun))}}
-	s := Sight{Version: newer, State: shared.StateProcessing, WasWell: true}
-	o := Observe(r, []Sight{seenIn("canary", "a", s), seenIn("early", "b", s)}, begun.Add(30*time.Minute))
+	s := Observation{Version: newer, State: shared.StateProcessing, WasWell: true}
+	o := Observe(r, []Observation{seenIn("canary", "a", s), seenIn("early", "b", s)}, begun.Add(30*time.Minute))
 	require.Equal(t, int32(1), o.Stages[0].Failed)
 	require.Equal(t, int32(1), o.Stages[1].Updating)
 	require.Equal(t, begun.Add(time.Hour), o.Stages[1].Deadline)
@@ -171,25 +171,25 @@ func onlyStage() (*v1beta2.ModuleRollout, time.Time) {
 
 func TestFailuresAreGroupedByWhatFailed(t *testing.T) {
 	r, now := onlyStage()
-	crash := func(n int) Sight {
-		return seenIn("", fmt.Sprintf("cluster-%02d", n), Sight{
+	crash := func(n int) Observation {
+		return seenIn("", fmt.Sprintf("cluster-%02d", n), Observation{
 			Version: newer, State: shared.StateError, WasWell: true, Reason: "DeploymentNotReady", Layer: "sha256:1",
 			Message: fmt.Sprintf("pod keda-%s-x%dk2z of cluster-%02d crashed %d times", []string{"7d9f8b6c5d", "5f66c9bd74"}[n%2], 2+n%8, n, n),
 		})
 	}
-	var sights []Sight
+	var observations []Observation
 	for n := range 7 {
-		sights = append(sights, crash(n))
+		observations = append(observations, crash(n))
 	}
-	sights = append(
-		sights,
-		seenIn("", "x", Sight{Version: newer, State: shared.StateError, WasWell: true, Reason: "DeploymentNotReady", Message: "the image is not there"}),
-		seenIn("", "y", Sight{Version: newer, State: shared.StateProcessing, WasWell: true}),
-		seenIn("", "v", Sight{Version: newer, State: shared.StateProcessing, WasWell: true, Reason: "Processing", Message: "the job runs"}),
-		seenIn("", "z", Sight{Version: older, State: shared.StateReady, Reason: "Ready", Message: "all is well"}),
-		seenIn("", "w", Sight{Version: older, State: shared.StateReady, Refused: true, Reason: "NoTemplate", Message: "there is none"}),
-		seenIn("", "fine", Sight{Version: newer, State: shared.StateReady, Reason: "Ready"}),
-		seenIn("", "old", Sight{Version: newer, State: shared.StateError, Reason: "Broken"}),
+	observations = append(
+		observations,
+		seenIn("", "x", Observation{Version: newer, State: shared.StateError, WasWell: true, Reason: "DeploymentNotReady", Message: "the image is not there"}),
+		seenIn("", "y", Observation{Version: newer, State: shared.StateProcessing, WasWell: true}),
+		seenIn("", "v", Observation{Version: newer, State: shared.StateProcessing, WasWell: true, Reason: "Processing", Message: "the job runs"}),
+		seenIn("", "z", Observation{Version: older, State: shared.StateReady, Reason: "Ready", Message: "all is well"}),
+		seenIn("", "w", Observation{Version: older, State: shared.StateReady, Refused: true, Reason: "NoTemplate", Message: "there is none"}),
+		seenIn("", "fine", Observation{Version: newer, State: shared.StateReady, Reason: "Ready"}),
+		seenIn("", "old", Observation{Version: newer, State: shared.StateError, Reason: "Broken"}),
 	)
 	want := []v1beta2.RolloutFailure{
 		{
@@ -202,12 +202,12 @@ func TestFailuresAreGroupedByWhatFailed(t *testing.T) {
 		{Reason: ReasonNotSettled, Message: "the module did not become ready in time", Clusters: 1, Kymas: []string{"kcp-system/y"}},
 		{Reason: ReasonNotStarted, Message: "the version was released to the cluster, and did not reach its Manifest in time", Clusters: 1, Kymas: []string{"kcp-system/z"}},
 	}
-	require.Equal(t, want, Observe(r, sights, now).Failures)
+	require.Equal(t, want, Observe(r, observations, now).Failures)
 
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
-		random.Shuffle(len(sights), func(i, j int) { sights[i], sights[j] = sights[j], sights[i] })
-		require.Equal(t, want, Observe(r, sights, now).Failures, "in which order clusters are seen makes no difference")
+		random.Shuffle(len(observations), func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
+		require.Equal(t, want, Observe(r, observations, now).Failures, "in which order clusters are seen makes no difference")
 	}
 }
 
@@ -253,17 +253,17 @@ func TestASignatureIsTheSameForTheSameFailure(t *testing.T) {
 func TestNobodyElseIsReleasedWhileTheRegistryIsWaitedFor(t *testing.T) {
 	r := rolloutOf()
 	r.Spec.Plan.Concurrency = new(intstr.FromInt32(3))
-	busy := Sight{Version: newer, State: shared.StateError, AwaitsRegistry: true, WasWell: true, Since: begun, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}
-	old := Sight{Version: older, State: shared.StateReady}
-	sights := []Sight{seenIn("", "a", busy), seenIn("", "b", old), seenIn("", "c", old), seenIn("", "d", old)}
-	r.Status.Released = Position("keda", newer, sights[0].UID) + 1
-	for i := range sights[1:] { // those after it
-		for Position("keda", newer, sights[i+1].UID) < r.Status.Released {
-			sights[i+1].UID += "x"
+	busy := Observation{Version: newer, State: shared.StateError, AwaitsRegistry: true, WasWell: true, Since: begun, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}
+	old := Observation{Version: older, State: shared.StateReady}
+	observations := []Observation{seenIn("", "a", busy), seenIn("", "b", old), seenIn("", "c", old), seenIn("", "d", old)}
+	r.Status.Released = Position("keda", newer, observations[0].UID) + 1
+	for i := range observations[1:] { // those after it
+		for Position("keda", newer, observations[i+1].UID) < r.Status.Released {
+			observations[i+1].UID += "x"
 		}
 	}
-	s := Situation{Now: begun, Wished: newer}
-	o := Observe(r, sights, begun)
+	s := Situation{Now: begun, Desired: newer}
+	o := Observe(r, observations, begun)
 	require.Empty(t, o.Failures, "the version has not failed")
 	status, until := Decide(r, o, s)
 	require.Equal(t, v1beta2.RolloutProgressing, status.Phase)
@@ -271,7 +271,7 @@ func TestNobodyElseIsReleasedWhileTheRegistryIsWaitedFor(t *testing.T) {
 	require.EqualValues(t, 1, status.Stages[0].Released)
 	require.Zero(t, until, "it has no deadline")
 
-	sights[0].AwaitsRegistry, sights[0].State = false, shared.StateProcessing
-	status, _ = Decide(r, Observe(r, sights, begun), s)
+	observations[0].AwaitsRegistry, observations[0].State = false, shared.StateProcessing
+	status, _ = Decide(r, Observe(r, observations, begun), s)
 	require.EqualValues(t, 3, status.Stages[0].Released)
 }

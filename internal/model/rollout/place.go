@@ -77,11 +77,11 @@ func takesRest(s v1beta2.RolloutStage) bool {
 // position is below its bound, and that no stage before it takes. That of a stage by count is found when the rollout
 // begins, and is recorded in its status; before, it takes none.
 func PlaceOf(r *v1beta2.ModuleRollout, c Cluster) Place {
-	return Placer(r)(c)
+	return PlaceFunc(r)(c)
 }
 
-// Placer is PlaceOf for many clusters of one rollout.
-func Placer(r *v1beta2.ModuleRollout) func(Cluster) Place {
+// PlaceFunc is PlaceOf for many clusters of one rollout.
+func PlaceFunc(r *v1beta2.ModuleRollout) func(Cluster) Place {
 	stages := Stages(r.Spec.Plan)
 	selectors := make([]labels.Selector, len(stages))
 	for i, stage := range stages {
@@ -138,7 +138,7 @@ func FixBounds(r *v1beta2.ModuleRollout, clusters []Cluster) {
 			continue
 		}
 		// Without a bound, the stage takes none yet: what no stage before it takes is in it or after it.
-		place := Placer(r)
+		place := PlaceFunc(r)
 		var positions []int64
 		for _, c := range clusters {
 			if p := place(c); p.Stage > i {

@@ -57,7 +57,7 @@ func fleetOf(n int, labelled map[int]string) []Cluster {
 
 // sizes is how many clusters each stage has.
 func sizes(r *v1beta2.ModuleRollout, fleet []Cluster) []int {
-	counts, place := make([]int, len(Stages(r.Spec.Plan))), Placer(r)
+	counts, place := make([]int, len(Stages(r.Spec.Plan))), PlaceFunc(r)
 	for _, c := range fleet {
 		counts[place(c).Stage]++
 	}

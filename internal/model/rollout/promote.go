@@ -93,10 +93,10 @@ func (p *promoter) promote() bool {
 		p.stop("somebody does not want the version: spec.revert is set")
 	case p.next.Unclear != "":
 		p.waitFor(p.next.Unclear)
-	case p.Wished == "":
+	case p.Desired == "":
 		p.waitFor(fmt.Sprintf("the ModuleReleaseMeta of module %s to give channel %s a version", spec.ModuleName, spec.Channel))
-	case p.Wished != spec.To:
-		p.stop(fmt.Sprintf("channel %s has version %s now", spec.Channel, p.Wished))
+	case p.Desired != spec.To:
+		p.stop(fmt.Sprintf("channel %s has version %s now", spec.Channel, p.Desired))
 	case p.next.Version == "":
 		p.stop(fmt.Sprintf("the ModuleReleaseMeta of module %s has no channel %s", spec.ModuleName, to))
 	case p.next.Version == spec.To:

@@ -53,7 +53,7 @@ func (p promotion) before() promotable {
 		Phase: v1beta2.RolloutCompleted, Stage: 2, CompletedAt: new(metav1.NewTime(begun)),
 		Promotion: &v1beta2.RolloutPromotionStatus{ToChannel: "regular", Since: new(metav1.NewTime(begun))},
 	}
-	g := promotable{r, Situation{Now: begun.Add(p.at), Wished: "1.2.3"}, NextChannel{Version: cmp.Or(p.from, "1.2.0")}}
+	g := promotable{r, Situation{Now: begun.Add(p.at), Desired: "1.2.3"}, NextChannel{Version: cmp.Or(p.from, "1.2.0")}}
 	for _, with := range p.with {
 		with(&g)
 	}
@@ -116,8 +116,8 @@ func promotionAllowing(n int32) func(*promotable) {
 	return func(p *promotable) { p.Spec.AcceptFailures = n }
 }
 
-func promotionWished(version string) func(*promotable) {
-	return func(p *promotable) { p.s.Wished = version }
+func promotionDesired(version string) func(*promotable) {
+	return func(p *promotable) { p.s.Desired = version }
 }
 
 func promotionPaused(p *promotable) { p.Spec.Paused = true }
@@ -159,9 +159,9 @@ func TestAVersionMovesToTheNextChannelAfterATimeThatDependsOnHowBigTheChangeIs(t
 		"in other letters":                   {from: "v1.2.3", at: time.Minute, ended: "channel regular has version v1.2.3, which is as new"},
 		"the next channel has a newer patch": {from: "1.2.4", at: day, ended: "channel regular has version 1.2.4, which is newer"},
 		"the next channel has a newer major": {from: "2.0.0-rc.1", at: day, ended: "channel regular has version 2.0.0-rc.1, which is newer"},
-		"the next channel has its release":   {from: "1.2.3", at: day, ended: "which is newer", with: []func(*promotable){promotionWished("1.2.3-rc.1"), func(p *promotable) { p.Spec.To = "1.2.3-rc.1" }}},
+		"the next channel has its release":   {from: "1.2.3", at: day, ended: "which is newer", with: []func(*promotable){promotionDesired("1.2.3-rc.1"), func(p *promotable) { p.Spec.To = "1.2.3-rc.1" }}},
 		"the next channel has no semver":     {from: "initial", at: day, ended: "channel regular has version initial, which is no semantic version"},
-		"the version is no semver":           {at: day, ended: "and latest is no semantic version", with: []func(*promotable){promotionWished("latest"), func(p *promotable) { p.Spec.To = "latest" }}},
+		"the version is no semver":           {at: day, ended: "and latest is no semantic version", with: []func(*promotable){promotionDesired("latest"), func(p *promotable) { p.Spec.To = "latest" }}},
 		"there is no next channel":           {at: day, ended: "the ModuleReleaseMeta of module keda has no channel regular", with: []func(*promotable){func(p *promotable) { p.next.Version = "" }}},
 	})
 }
@@ -277,8 +277,8 @@ func TestWhatAPromotionWaitsForAndWhatEndsIt(t *testing.T) {
 		"superseded while paused":              {at: day, with: with(promotionPaused, func(p *promotable) { p.s.Superseded = true }), ended: "superseded"},
 		"aborted":                              {at: day, with: with(func(p *promotable) { p.Spec.Abort = true }), ended: "somebody ended it with spec.abort"},
 		"to be taken back":                     {at: day, with: with(func(p *promotable) { p.Spec.Revert = v1beta2.RevertAll }), ended: "spec.revert is set"},
-		"its channel has another version":      {at: day, with: with(promotionWished("1.3.0")), ended: "channel fast has version 1.3.0 now"},
-		"its channel has none":                 {at: day, with: with(promotionWished("")), waits: "the ModuleReleaseMeta of module keda to give channel fast a version"},
+		"its channel has another version":      {at: day, with: with(promotionDesired("1.3.0")), ended: "channel fast has version 1.3.0 now"},
+		"its channel has none":                 {at: day, with: with(promotionDesired("")), waits: "the ModuleReleaseMeta of module keda to give channel fast a version"},
 		"it was done, and not written down":    {from: "1.2.3", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
 		"it was done, and somebody went back":  {from: "1.2.0", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
 		"it was done, and superseded just now": {at: day, with: with(func(p *promotable) { p.next.Promoted, p.s.Superseded = true, true }), ended: got},

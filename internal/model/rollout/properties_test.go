@@ -35,7 +35,7 @@ const (
 
 // simulated is a cluster of a simulation.
 type simulated struct {
-	Sight
+	Observation
 	behaviour behaviour
 	// starts is how many evaluations it takes to begin, takes how many then to become ready, flaps how often it does not stay so.
 	starts, takes, flaps int
@@ -94,7 +94,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	if s.oneOf(2) {
 		plan.OnFailure, plan.RevertScope = v1beta2.RolloutRevert, []v1beta2.RevertScope{"", v1beta2.RevertAll, v1beta2.RevertStage}[s.random.IntN(3)]
 	}
-	s.situated = Situation{Wished: newer, SameFailures: int32(s.random.IntN(5))}
+	s.situated = Situation{Desired: newer, SameFailures: int32(s.random.IntN(5))}
 	if s.oneOf(10) {
 		s.situated.NotRevertible = "the data is migrated"
 	}
@@ -138,8 +138,8 @@ func (s *simulation) stages() []v1beta2.RolloutStage {
 
 func (s *simulation) cluster(c Cluster) *simulated {
 	one := &simulated{
-		Sight:  Sight{Cluster: c, Kyma: "kcp-system/" + string(c.UID), Version: older, State: shared.StateReady, WasWell: true},
-		starts: s.random.IntN(slowest), takes: s.random.IntN(slowest),
+		Observation: Observation{Cluster: c, Kyma: "kcp-system/" + string(c.UID), Version: older, State: shared.StateReady, WasWell: true},
+		starts:      s.random.IntN(slowest), takes: s.random.IntN(slowest),
 	}
 	if s.oneOf(3) {
 		one.behaviour = behaviour(s.random.IntN(behaviours))
@@ -230,18 +230,18 @@ func (s *simulation) act(status v1beta2.ModuleRolloutStatus) {
 
 // evaluation is one evaluation at the fleet, which records what is decided, and checks it.
 func (s *simulation) evaluation() time.Time {
-	clusters, sights := make([]Cluster, len(s.fleet)), make([]Sight, len(s.fleet))
+	clusters, observations := make([]Cluster, len(s.fleet)), make([]Observation, len(s.fleet))
 	for i, at := range s.random.Perm(len(s.fleet)) {
-		clusters[i], sights[i] = s.fleet[at].Cluster, s.fleet[at].Sight
+		clusters[i], observations[i] = s.fleet[at].Cluster, s.fleet[at].Observation
 	}
 	r := s.rollout
 	FixBounds(r, clusters)
 	s.situated.Now = s.now
-	before, o := r.Status, Observe(r, sights, s.now)
+	before, o := r.Status, Observe(r, observations, s.now)
 	status, until := Decide(r, o, s.situated)
 	r.Status = status
 	s.evaluations++
-	place := Placer(r)
+	place := PlaceFunc(r)
 	for _, c := range s.fleet {
 		c.place = place(c.Cluster)
 	}
@@ -257,20 +257,20 @@ func (s *simulation) check(before v1beta2.ModuleRolloutStatus, o Observed, until
 	}
 	grew, goBack, most := make([]int, len(o.Stages)), 0, 0
 	for _, c := range s.fleet {
-		is, stage := Released(r, c.place), c.place.Stage
-		if is != c.released {
-			require.NotEqual(s.t, is, r.Status.Reverts, "seed %d: %s is released in a revert, or is not any more without one", s.seed, c.Kyma)
+		ok, stage := Released(r, c.place), c.place.Stage
+		if ok != c.released {
+			require.NotEqual(s.t, ok, r.Status.Reverts, "seed %d: %s is released in a revert, or is not any more without one", s.seed, c.Kyma)
 		}
-		if is && !c.released {
+		if ok && !c.released {
 			grew[stage]++
 		}
-		if !is && c.released {
+		if !ok && c.released {
 			c.takenBack = s.now
 		}
-		if !is && c.goesBack(s.now) {
+		if !ok && c.goesBack(s.now) {
 			goBack++
 		}
-		c.released, wholly[stage], some[stage] = is, wholly[stage] && is, some[stage] || is
+		c.released, wholly[stage], some[stage] = ok, wholly[stage] && ok, some[stage] || ok
 	}
 	all := true
 	for i, stage := range o.Stages {

@@ -72,8 +72,8 @@ func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates
 		return
 	}
 	if c.Version == "" {
-		if wished := desired.VersionFor(c.Module, c.Channel, c.ReleaseMeta); wished != "" {
-			decision := candidates.VersionIn(wished, kyma, installed)
+		if assigned := desired.VersionFor(c.Module, c.Channel, c.ReleaseMeta); assigned != "" {
+			decision := candidates.VersionIn(assigned, kyma, installed)
 			c.Version, c.TakesBack = decision.Version, decision.TakesBack
 			if !c.TakesBack && c.Version != installed {
 				c.Deferral = deferralOf(kyma, c.Module.Name, installed, candidates.Rollouts)

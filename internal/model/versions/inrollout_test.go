@@ -29,8 +29,8 @@ func reverts(r *v1beta2.ModuleRollout) *v1beta2.ModuleRollout {
 }
 
 // candidatesOf are those of a release meta that wishes a version, with rollouts in force, newest first.
-func candidatesOf(wished string, templates []string, rollouts ...*v1beta2.ModuleRollout) desired.Candidates {
-	c := desired.Candidates{ReleaseMetas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular="+wished)}, Rollouts: rollouts}
+func candidatesOf(assigned string, templates []string, rollouts ...*v1beta2.ModuleRollout) desired.Candidates {
+	c := desired.Candidates{ReleaseMetas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular="+assigned)}, Rollouts: rollouts}
 	for _, version := range templates {
 		c.Templates = append(c.Templates, desiredtest.Template("keda", version))
 	}

@@ -126,7 +126,7 @@ func (c *comparison) fields(path fieldpath.Path, steps []step, live, wanted map[
 func (c *comparison) values(path fieldpath.Path, steps []step, live, wanted any) {
 	switch ours := wanted.(type) {
 	case map[string]any:
-		if theirs, is := live.(map[string]any); is {
+		if theirs, ok := live.(map[string]any); ok {
 			c.fields(path, steps, theirs, ours)
 		}
 	case []any:

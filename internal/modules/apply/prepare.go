@@ -143,15 +143,15 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 // bundleFor returns what a Manifest brings, and the APIs of which the cluster did not say whether it serves them. Of an agent,
 // it is in this build; of a module, in its layers.
 func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*bundle.Bundle, []string, error) {
-	wish, isAgent, err := agent.Of(m)
+	spec, isAgent, err := agent.Of(m)
 	if err != nil {
 		return nil, nil, err
 	}
 	by := adaptationOf(m, a.steps.RemoteNamespace(m))
 	if isAgent {
 		namespace := a.steps.RemoteNamespace(m)
-		b, err := a.bundles.Get(ctx, "agent|"+namespace+"|"+wish.Version()+by.Key(), func(context.Context) (*bundle.Bundle, int64, error) {
-			objects, err := wish.Objects(namespace)
+		b, err := a.bundles.Get(ctx, "agent|"+namespace+"|"+spec.Version()+by.Key(), func(context.Context) (*bundle.Bundle, int64, error) {
+			objects, err := spec.Objects(namespace)
 			if err != nil {
 				return nil, 0, err
 			}

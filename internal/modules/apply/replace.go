@@ -79,7 +79,7 @@ func tryCreate(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	const suffix = "-replacement"
 	name := p.Name.Name[:min(len(p.Name.Name), maxTrialName-len(suffix))]
 	name = strings.TrimRight(name, "-.") + suffix
-	if metadata, is := trial[kinds.PathMetadata].(map[string]any); is {
+	if metadata, ok := trial[kinds.PathMetadata].(map[string]any); ok {
 		metadata["name"] = name
 	}
 	withoutAllocated(p, trial)
@@ -105,7 +105,7 @@ func withoutAllocated(p bundle.Placed, trial map[string]any) {
 	delete(spec, "healthCheckNodePort")
 	ports, _ := spec["ports"].([]any)
 	for _, port := range ports {
-		if fields, is := port.(map[string]any); is {
+		if fields, ok := port.(map[string]any); ok {
 			delete(fields, "nodePort")
 		}
 	}

@@ -42,7 +42,7 @@ var (
 // repeated; their paths and the reasons are. Where a field may hold secrets, its reason is withheld as well: see
 // mayHoldSecrets.
 func Refusal(err error) string {
-	if of, why, is := clusters.ConversionFailure(err); is {
+	if of, why, ok := clusters.ConversionFailure(err); ok {
 		return objects.Shorten("the conversion webhook of " + of + " failed: " + why)
 	}
 	if isMismatch(err) {
@@ -169,8 +169,8 @@ func withoutQuotedValue(text string) string {
 		if err != nil {
 			return ""
 		}
-		detail, is := after(len(quoted))
-		if !is {
+		detail, ok := after(len(quoted))
+		if !ok {
 			return text // the reason itself begins with a quotation, and no value is quoted
 		}
 		return detail
@@ -178,7 +178,7 @@ func withoutQuotedValue(text string) string {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	var value json.RawMessage
 	if err := decoder.Decode(&value); err == nil {
-		if detail, is := after(int(decoder.InputOffset())); is {
+		if detail, ok := after(int(decoder.InputOffset())); ok {
 			return detail
 		}
 	}

@@ -123,9 +123,9 @@ func newSweeping(t *testing.T) *sweeping {
 	t.Helper()
 	s := &sweeping{remote: &remote{}, module: &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "module"}}}
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "kyma", UID: "kyma"}}
-	wish := agent.Spec{Image: "agent:1", Listener: "events.example.com:443", Authorities: "PEM"}
-	s.agent = agent.NewManifest(kyma, metav1.OwnerReference{}, desired.Settings{}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, wish)
-	objects, err := wish.Objects("kyma-system")
+	spec := agent.Spec{Image: "agent:1", Listener: "events.example.com:443", Authorities: "PEM"}
+	s.agent = agent.NewManifest(kyma, metav1.OwnerReference{}, desired.Settings{}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, spec)
+	objects, err := spec.Objects("kyma-system")
 	require.NoError(t, err)
 	s.install(t, s.agent, objects...)
 	s.install(t, s.module, object("v1", "ConfigMap", "settings"), object("v1", "Service", "operator"), object("apps/v1", "Deployment", "operator"))

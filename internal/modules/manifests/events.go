@@ -88,7 +88,7 @@ func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Ti
 // Record records an Event with the hint for its reason.
 func (r *Recorder) Record(about runtime.Object, eventType, reason, message string) {
 	if r.events != nil {
-		if m, is := about.(*v1beta2.Manifest); is {
+		if m, ok := about.(*v1beta2.Manifest); ok {
 			about = installations.Resource(m)
 		}
 		hint.Record(r.events, about, eventType, reason, message, hint.For(reason))

@@ -34,7 +34,7 @@ func InputsDigest(m *v1beta2.Manifest) string {
 	if m.Annotations[shared.AnnotationInjects] == shared.ValueTrue {
 		inputs = append(inputs, "injects data")
 	}
-	if agent, is := m.Annotations[desired.AnnotationAgent]; is {
+	if agent, ok := m.Annotations[desired.AnnotationAgent]; ok {
 		inputs = append(inputs, "agent "+agent)
 	}
 	if target := m.Status.Target; target != nil {

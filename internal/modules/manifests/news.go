@@ -25,8 +25,8 @@ func Noting(ctx context.Context) (context.Context, *News) {
 
 // note adds to the news of the activity. The last state and the newest version count.
 func note(ctx context.Context, k kick.Kick) {
-	news, is := ctx.Value(newsKey{}).(*News)
-	if !is {
+	news, ok := ctx.Value(newsKey{}).(*News)
+	if !ok {
 		return
 	}
 	if before := news.Kick; before != nil {

@@ -146,11 +146,11 @@ func (a *Removals) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		if remote := kyma.Status.Remote; remote == nil || remote.Cluster != string(target) || kyma.UID == own {
 			continue
 		}
-		is, err := a.isIn(ctx, cluster, kyma)
+		ok, err := a.isIn(ctx, cluster, kyma)
 		if err != nil {
 			return nil, err
 		}
-		if is {
+		if ok {
 			shares[kyma.UID] = true
 		}
 	}

@@ -91,7 +91,7 @@ func Of(err error) Fault {
 	if err == nil {
 		return Fault{}
 	}
-	if known, is := errors.AsType[*Error](err); is {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: Message(known.Hint), SlowRetry: known.SlowRetry}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
@@ -100,7 +100,7 @@ func Of(err error) Fault {
 // OfPersistent classifies an error that is not retried: see Error.Persistent.
 func OfPersistent(err error) Fault {
 	f := Of(err)
-	if known, is := errors.AsType[*Error](err); is && !known.Persistent.IsZero() {
+	if known, ok := errors.AsType[*Error](err); ok && !known.Persistent.IsZero() {
 		f.Kind, f.Reason = known.Persistent.Kind, known.Persistent.Reason
 	}
 	return f
@@ -123,7 +123,7 @@ func toTemporal(err error, atOnce bool) error {
 	f := Of(err)
 	// The workflow gets it when the activity's own attempts are over.
 	options := temporal.ApplicationErrorOptions{Details: []any{OfPersistent(err)}}
-	if known, is := errors.AsType[*Error](err); is {
+	if known, ok := errors.AsType[*Error](err); ok {
 		options.NextRetryDelay = known.RetryAfter
 	}
 	switch f.Kind {
@@ -143,14 +143,14 @@ func FromTemporal(err error) Fault {
 	if err == nil {
 		return Fault{}
 	}
-	if app, is := errors.AsType[*temporal.ApplicationError](err); is {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		var f Fault
 		if app.HasDetails() && app.Details(&f) == nil && f.Kind != "" {
 			return f
 		}
 		return Fault{Kind: Transient, Reason: app.Type(), Message: Message(app.Message())}
 	}
-	if _, is := errors.AsType[*temporal.TimeoutError](err); is {
+	if _, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return Fault{Kind: Transient, Reason: "TimedOut", Message: "the step did not finish in time"}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}

@@ -60,7 +60,7 @@ func (s *Sender) OpenKyma(ctx context.Context, ref Ref, k Kick) error {
 // SignalOpen wakes the open run of the workflow with this id; none open counts as delivered.
 func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) error {
 	err := s.temporal.SignalWorkflow(ctx, workflowID, "", Signal, k)
-	if _, is := errors.AsType[*serviceerror.NotFound](err); is {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return nil
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func Set[K comparable, T any](all []T, key func(T) K) map[K]bool {
 }
 
 // Find returns the first element that is chosen, and whether there is one.
-func Find[T any](all []T, chosen func(T) bool) (found T, is bool) {
+func Find[T any](all []T, chosen func(T) bool) (found T, ok bool) {
 	for _, each := range all {
 		if chosen(each) {
 			return each, true

@@ -113,7 +113,7 @@ func theirs(key string) (string, bool) {
 // Of is the key for what others log under theirs: our word for it, else theirs in our spelling, such as workerType for
 // WorkerType and workerCount for "worker count".
 func Of(key string) string {
-	if ours, is := theirs(key); is {
+	if ours, ok := theirs(key); ok {
 		return ours
 	}
 	spelled := []rune{}

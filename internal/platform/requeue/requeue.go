@@ -34,7 +34,7 @@ func Counting(ctx context.Context, count func(Reason)) context.Context {
 
 // Wrote counts a write that succeeded. Outside of an activity that is measured, it does nothing.
 func Wrote(ctx context.Context, r Reason) {
-	if count, is := ctx.Value(counterKey{}).(func(Reason)); is {
+	if count, ok := ctx.Value(counterKey{}).(func(Reason)); ok {
 		count(r)
 	}
 }

@@ -59,10 +59,10 @@ func slowRetry(reason, format string, args ...any) error {
 
 // classify turns the error of a request to a registry into a fault.
 func classify(err error, what, missing string) error {
-	if _, is := errors.AsType[*fault.Error](err); is || errors.Is(err, context.Canceled) {
+	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if answer, is := errors.AsType[*transport.Error](err); is {
+	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		switch answer.StatusCode {
 		case http.StatusNotFound:
 			return slowRetry(missing, "%s: the registry does not have it", what)

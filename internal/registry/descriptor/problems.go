@@ -70,9 +70,9 @@ func prefixed(problems field.ErrorList, below *field.Path) field.ErrorList {
 // was put together from structured results, so the check that refused is asked again for those.
 func (d document) explain(refused error) error {
 	var problems field.ErrorList
-	if aggregate, is := errors.AsType[utilerrors.Aggregate](refused); is {
+	if aggregate, ok := errors.AsType[utilerrors.Aggregate](refused); ok {
 		for _, err := range aggregate.Errors() {
-			if problem, is := errors.AsType[*field.Error](err); is {
+			if problem, ok := errors.AsType[*field.Error](err); ok {
 				problems = append(problems, problem)
 			}
 		}

@@ -23,7 +23,7 @@ func TestALayerThatWasExchangedIsRefusedAlthoughTheSignatureVerifies(t *testing.
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
+			w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 			err := w.verify(t, c.raw)
 			require.ErrorIs(t, err, signature.ErrSignature)
 			require.ErrorContains(t, err, c.says)
@@ -41,7 +41,7 @@ func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
+			w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 			err := w.verify(t, signer{}.sign(t, replace(t, descriptV2, digest, c.digest)))
 			require.ErrorIs(t, err, signature.ErrSignature)
 			require.ErrorContains(t, err, c.says)
@@ -49,13 +49,13 @@ func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
 		})
 	}
 	t.Run("there is no digest", func(t *testing.T) {
-		w := newWorld(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
+		w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 		err := w.verify(t, signer{}.sign(t, replace(t, descriptV2, "\n    digest: "+digest, "")))
 		require.ErrorIs(t, err, signature.ErrSignature)
 		require.ErrorContains(t, err, "has no digest")
 	})
 	t.Run("an old name of the hash algorithm is accepted", func(t *testing.T) {
-		w := newWorld(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
+		w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 		require.NoError(t, w.verify(t, signer{}.sign(t, replace(t, descriptV2, "SHA-256", "sha256"))))
 	})
 }
@@ -65,7 +65,7 @@ func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
 func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 	for name, raw := range map[string]string{"schema v2": descriptV2, "schema v3alpha1": descriptV3} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
+			w := newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
 			signed := signer{}.sign(t, raw)
 			original := installed(t, signed)
 			tried, refused := 0, 0
@@ -91,7 +91,7 @@ func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 func TestAnImageThatASignatureDoesNotCoverIsRefused(t *testing.T) {
 	digest := "\n    digest: {hashAlgorithm: SHA-256, normalisationAlgorithm: ociArtifactDigest/v1, value: " + configHex + "}"
 	verify := func(raw string) error {
-		return newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours()))).verify(t, raw)
+		return newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours()))).verify(t, raw)
 	}
 	signed := signer{}.sign(t, descriptV2)
 	moved := replace(t, signed, "registry.example.com/keda:1.2.3", "elsewhere.example.com/copies/keda:1.2.3")

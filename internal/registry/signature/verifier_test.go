@@ -28,8 +28,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// world is a Verifier, the control plane that it reads, and the time.
-type world struct {
+// fixture is a Verifier, the control plane that it reads, and the time.
+type fixture struct {
 	*signature.Verifier
 	client client.Client
 
@@ -39,9 +39,9 @@ type world struct {
 	now   time.Time
 }
 
-func newWorld(t *testing.T, policy signature.Policy, secrets ...*corev1.Secret) *world {
+func newFixture(t *testing.T, policy signature.Policy, secrets ...*corev1.Secret) *fixture {
 	t.Helper()
-	w := &world{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &fixture{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	builder := fake.NewClientBuilder()
 	for _, one := range secrets {
 		builder = builder.WithObjects(one)
@@ -68,25 +68,25 @@ func newWorld(t *testing.T, policy signature.Policy, secrets ...*corev1.Secret) 
 	return w
 }
 
-func (w *world) later(by time.Duration) {
+func (w *fixture) later(by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(by)
 }
 
-func (w *world) requests() int {
+func (w *fixture) requests() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lists
 }
 
-func (w *world) failWith(err error) {
+func (w *fixture) failWith(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fails = err
 }
 
-func (w *world) verify(t *testing.T, raw string, required ...string) error {
+func (w *fixture) verify(t *testing.T, raw string, required ...string) error {
 	t.Helper()
 	labels := map[string]string{}
 	if len(required) > 0 {
@@ -107,7 +107,7 @@ func TestSignaturesOfTheLibraryVerify(t *testing.T) {
 				for _, norm := range norms {
 					for _, hasher := range hashers {
 						t.Run(strings.Join([]string{schema, algorithm, encoding, norm, hasher.Algorithm()}, ", "), func(t *testing.T) {
-							w := newWorld(t, signature.Require, secret("keys", "kyma", public))
+							w := newFixture(t, signature.Require, secret("keys", "kyma", public))
 							signed := signer{handler: handler, hasher: hasher, norm: norm}.sign(t, raw)
 							require.NoError(t, w.verify(t, signed))
 							changed := replace(t, signed, "1.2.3", "1.2.4")
@@ -124,7 +124,7 @@ func TestADescriptorThatTheLibrarySignedByItselfVerifies(t *testing.T) {
 	decoded, err := descriptor.Decode([]byte(descriptV2))
 	require.NoError(t, err)
 	require.NoError(t, compdesc.Sign(nil, decoded, ours(), psshandler.NewHandler(), sha256.Handler{}, "kyma", "CN=modules"))
-	w := newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
+	w := newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
 	require.NoError(t, w.verify(t, encode(t, decoded)))
 }
 
@@ -148,7 +148,7 @@ func TestPolicies(t *testing.T) {
 	for _, c := range cases {
 		for _, policy := range []signature.Policy{signature.Ignore, signature.IfSigned, signature.Require} {
 			t.Run(c.name+", "+string(policy), func(t *testing.T) {
-				err := newWorld(t, policy, good.DeepCopy()).verify(t, c.raw, c.required)
+				err := newFixture(t, policy, good.DeepCopy()).verify(t, c.raw, c.required)
 				for _, refusing := range c.refused {
 					if refusing == policy {
 						require.ErrorIs(t, err, signature.ErrSignature)
@@ -219,7 +219,7 @@ func TestRefusalsSayWhatWouldHaveToChange(t *testing.T) {
 			for _, one := range c.secrets {
 				secrets = append(secrets, one.DeepCopy())
 			}
-			err := newWorld(t, signature.Require, secrets...).verify(t, c.raw, c.required)
+			err := newFixture(t, signature.Require, secrets...).verify(t, c.raw, c.required)
 			require.ErrorIs(t, err, signature.ErrSignature)
 			for _, part := range c.says {
 				require.ErrorContains(t, err, part)
@@ -244,26 +244,26 @@ func TestOfSeveralSignaturesThoseWithAKeyMustVerifyAndOneMustHaveOne(t *testing.
 	kyma, vendor := secret("kyma", "kyma", pkcs1(ours())), secret("vendor", "vendor", pkcs1(theirs()))
 	wrongVendor := secret("vendor", "vendor", pkcs1(ours()))
 
-	require.NoError(t, newWorld(t, signature.Require, kyma.DeepCopy(), vendor.DeepCopy()).verify(t, both))
-	require.NoError(t, newWorld(t, signature.Require, kyma.DeepCopy()).verify(t, both))
-	require.NoError(t, newWorld(t, signature.Require, vendor.DeepCopy()).verify(t, both))
-	require.NoError(t, newWorld(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both, "kyma"),
+	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy(), vendor.DeepCopy()).verify(t, both))
+	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy()).verify(t, both))
+	require.NoError(t, newFixture(t, signature.Require, vendor.DeepCopy()).verify(t, both))
+	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both, "kyma"),
 		"the one that the template names decides")
 
-	require.ErrorContains(t, newWorld(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both), "kcp-system/vendor")
-	require.ErrorContains(t, newWorld(t, signature.Require).verify(t, both), `"kyma", "vendor"`)
-	require.ErrorContains(t, newWorld(t, signature.Require, kyma.DeepCopy()).verify(t, both, "vendor"), "signature=vendor")
+	require.ErrorContains(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both), "kcp-system/vendor")
+	require.ErrorContains(t, newFixture(t, signature.Require).verify(t, both), `"kyma", "vendor"`)
+	require.ErrorContains(t, newFixture(t, signature.Require, kyma.DeepCopy()).verify(t, both, "vendor"), "signature=vendor")
 }
 
 func TestTheProvidersFormDoesNotMatter(t *testing.T) {
-	w := newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
+	w := newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
 	asObject := signer{}.sign(t, replace(t, descriptV2, "provider: internal", "provider: {name: internal}"))
 	require.NoError(t, w.verify(t, asObject))
 	require.NoError(t, w.verify(t, replace(t, asObject, `"provider":"internal"`, `"provider":{"name":"internal"}`)))
 }
 
 func TestADescriptorThatCannotBeReadIsSaidToBeInvalid(t *testing.T) {
-	w := newWorld(t, signature.IfSigned)
+	w := newFixture(t, signature.IfSigned)
 	err := w.verify(t, `{"meta":{"schemaVersion":"v2"},"component":{}}`)
 	require.ErrorIs(t, err, descriptor.ErrInvalid)
 	require.NotErrorIs(t, err, signature.ErrSignature)
@@ -271,7 +271,7 @@ func TestADescriptorThatCannotBeReadIsSaidToBeInvalid(t *testing.T) {
 }
 
 func TestManyKymasVerifyOnceAndTheKeysAreReadEveryFewSeconds(t *testing.T) {
-	w := newWorld(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
+	w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 	signed := []byte(signer{}.sign(t, descriptV2))
 	var group sync.WaitGroup
 	for range 50 {
@@ -291,17 +291,17 @@ func TestManyKymasVerifyOnceAndTheKeysAreReadEveryFewSeconds(t *testing.T) {
 }
 
 func TestNothingIsReadWhereNoKeyIsNeeded(t *testing.T) {
-	ignoring := newWorld(t, signature.Ignore)
+	ignoring := newFixture(t, signature.Ignore)
 	require.NoError(t, ignoring.verify(t, signer{}.sign(t, descriptV2)))
 	require.Zero(t, ignoring.requests())
-	unsigned := newWorld(t, signature.IfSigned)
+	unsigned := newFixture(t, signature.IfSigned)
 	require.NoError(t, unsigned.verify(t, descriptV2))
 	require.Zero(t, unsigned.requests())
 }
 
 func TestAChangedKeyIsSeenAfterAFewSeconds(t *testing.T) {
 	stored := secret("keys", "kyma", pkcs1(theirs()))
-	w := newWorld(t, signature.Require, stored)
+	w := newFixture(t, signature.Require, stored)
 	signed := signer{}.sign(t, descriptV2)
 	require.ErrorIs(t, w.verify(t, signed), signature.ErrSignature)
 	before, err := w.Fingerprint(t.Context())
@@ -330,7 +330,7 @@ func TestAChangedKeyIsSeenAfterAFewSeconds(t *testing.T) {
 }
 
 func TestAFailedReadOfTheSecretsIsNotARefusal(t *testing.T) {
-	w := newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
+	w := newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
 	signed := signer{}.sign(t, descriptV2)
 	w.failWith(apierrors.NewTooManyRequests("slow down", 1))
 	err := w.verify(t, signed)

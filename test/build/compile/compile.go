@@ -97,7 +97,7 @@ func (g group) arguments() []string {
 }
 
 // compiled returns the program of the group, unless it is the only one, whose main package has this import path.
-func (g group) compiled(importPath string) (name string, is bool) {
+func (g group) compiled(importPath string) (name string, ok bool) {
 	for _, p := range g {
 		if len(g) > 1 && strings.HasSuffix(importPath, strings.TrimPrefix(p.Package, ".")) {
 			return p.Name, true
@@ -330,7 +330,7 @@ func (p *progress) read(messages io.Reader, building group) (problems []string) 
 			p.downloaded++
 		case line != "" && !strings.ContainsAny(line, " \t:"):
 			p.compiled++ // the import path of a package that is being compiled (-v)
-			if name, is := building.compiled(line); is {
+			if name, ok := building.compiled(line); ok {
 				p.say("compiled " + name + p.rest(p.current))
 			}
 		default:

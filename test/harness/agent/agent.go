@@ -215,8 +215,8 @@ func (a *Agent) CommonName() string {
 		return ""
 	}
 	defer func() { _ = conn.Close() }()
-	secure, is := conn.(*tls.Conn)
-	if !is {
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
 		return ""
 	}
 	return secure.ConnectionState().PeerCertificates[0].Subject.CommonName

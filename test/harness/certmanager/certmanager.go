@@ -177,7 +177,7 @@ func (s *StandIn) mustIssue(certificate *unstructured.Unstructured, secret *core
 		return true
 	}
 	for _, each := range conditionsOf(certificate) {
-		if condition, is := each.(map[string]any); is && condition["type"] == "Issuing" && condition["status"] == "True" {
+		if condition, ok := each.(map[string]any); ok && condition["type"] == "Issuing" && condition["status"] == "True" {
 			return true
 		}
 	}

@@ -35,10 +35,10 @@ func (t Snapshot) Difference(want Snapshot) []string {
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		have, is := t[name]
+		have, ok := t[name]
 		wanted, was := want[name]
 		switch {
-		case !is:
+		case !ok:
 			lines = append(lines, name+" is missing")
 		case !was:
 			lines = append(lines, name+" is not expected: "+have)

@@ -60,7 +60,7 @@ func (c caches) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 func (c caches) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	asked := (&client.ListOptions{}).ApplyOptions(options)
 	if asked.FieldSelector != nil {
-		if bucket, is := asked.FieldSelector.RequiresExactMatch(fleet.IndexBucket); is && bucket != strconv.Itoa(fleet.BucketOf(c.Kyma.UID)) {
+		if bucket, ok := asked.FieldSelector.RequiresExactMatch(fleet.IndexBucket); ok && bucket != strconv.Itoa(fleet.BucketOf(c.Kyma.UID)) {
 			return nil
 		}
 	}
@@ -104,8 +104,8 @@ func (o open) OpenWorkflows(context.Context, time.Time) (sweep.Open, error) {
 // IsOpen implements sweep.OpenWorkflows.
 func (o open) IsOpen(ctx context.Context, workflowID string) (bool, error) {
 	found, err := o.OpenWorkflows(ctx, time.Time{})
-	_, is := found[workflowID]
-	return is, err
+	_, ok := found[workflowID]
+	return ok, err
 }
 
 // IsPaused implements sweep.OpenWorkflows.

@@ -27,8 +27,8 @@ func answered(t *testing.T) string {
 		require.NoError(t, json.Unmarshal(content, &file))
 		panels, _ := file["panels"].([]any)
 		for _, each := range panels {
-			one, is := each.(map[string]any)
-			require.True(t, is)
+			one, ok := each.(map[string]any)
+			require.True(t, ok)
 			targets, _ := one["targets"].([]any)
 			answers := make([]model.Matrix, len(targets))
 			for i := range targets {

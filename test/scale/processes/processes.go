@@ -70,8 +70,8 @@ func Until(ctx context.Context, patience time.Duration, what string, so func() (
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s: %s", patience, what)) //nolint:err113 // for people
 	defer cancel()
 	for {
-		is, err := so()
-		if err != nil || is {
+		ok, err := so()
+		if err != nil || ok {
 			return err
 		}
 		select {

@@ -116,8 +116,8 @@ func find(all []figure, name string) (float64, bool) {
 	return 0, false
 }
 
-func cell(value float64, is bool) string {
-	if !is {
+func cell(value float64, ok bool) string {
+	if !ok {
 		return ""
 	}
 	return strconv.FormatFloat(value, 'f', -1, 64)

@@ -100,7 +100,7 @@ func Walking(ctx workflow.Context, interval time.Duration) workflow.Context {
 // DeadlinePassed tells whether a wait ended because its deadline passed, which is no error. The server
 // then reports either the time-out or, if the next attempt would have come too late, the last benign failure.
 func DeadlinePassed(err error) bool {
-	if timeout, is := errors.AsType[*temporal.TimeoutError](err); is {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
 	}
 	return fault.FromTemporal(err).Kind == fault.Pending

@@ -24,7 +24,7 @@ func StartedWith(ctx workflow.Context) map[string]string {
 		if kick.TypeOf(name) != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			continue // It is not known before the first report.
 		}
-		if value, is := known.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); is {
+		if value, ok := known.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); ok {
 			started[name] = value
 		}
 	}

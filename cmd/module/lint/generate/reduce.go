@@ -129,7 +129,7 @@ func (r *reduction) schema(name string, from spec.Schema) (*apiextensionsv1.JSON
 
 func (r *reduction) isIn(exceptions map[string]string, name string) bool {
 	name = strings.TrimPrefix(name, "io.k8s.api.")
-	_, is := exceptions[name]
-	r.met[name] = r.met[name] || is
-	return is
+	_, ok := exceptions[name]
+	r.met[name] = r.met[name] || ok
+	return ok
 }

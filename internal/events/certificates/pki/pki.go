@@ -233,8 +233,8 @@ func HasNames(certificate *x509.Certificate, names []string) bool {
 func IsRevoked(serial *big.Int, list string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(item)), "serial=")
-		listed, is := new(big.Int).SetString(strings.TrimPrefix(strings.ReplaceAll(item, ":", ""), "0x"), 16)
-		if is && serial != nil && listed.Cmp(serial) == 0 {
+		listed, ok := new(big.Int).SetString(strings.TrimPrefix(strings.ReplaceAll(item, ":", ""), "0x"), 16)
+		if ok && serial != nil && listed.Cmp(serial) == 0 {
 			return true
 		}
 	}

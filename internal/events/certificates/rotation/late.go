@@ -34,7 +34,7 @@ type Tolerance struct {
 }
 
 // FindLate finds what is late. The order is that of the authorities; what concerns the listener comes last.
-func FindLate(w World, r Rules, tolerance Tolerance) []Late {
+func FindLate(w Facts, r Rules, tolerance Tolerance) []Late {
 	var all []Late
 	for _, a := range w.State {
 		after := func(at time.Time) bool { return w.Now.After(at.Add(tolerance.Buffer)) }

@@ -1,5 +1,5 @@
 // Package rotation decides, without touching anything, what is to be done next so that certificates of agents and listener
-// can change their authority without either refusing the other: Decide, over a World that was read, and Apply.
+// can change their authority without either refusing the other: Decide, over the Facts that were read, and Apply.
 //
 // An authority goes through phases. Next: the listener and the bundles of agents trust it, and nobody has a certificate of
 // it. Present, after the grace period: it signs, and the listener shows a certificate of it. Former: it is trusted until no
@@ -96,8 +96,8 @@ type Server struct {
 	Useless bool
 }
 
-// World is what was read.
-type World struct {
+// Facts is what was read.
+type Facts struct {
 	Now   time.Time
 	State State
 	// HasListener is whether the listener's Secret exists; Trusted is whom it trusts, by fingerprint, and Server what it has.
@@ -156,8 +156,8 @@ type Decision struct {
 }
 
 // Decide decides what to do next. Done again and again, with what each changed, it ends with Wait.
-func Decide(w World, r Rules) Decision {
-	for _, decide := range []func(World, Rules) (Decision, bool){create, publish, promote, serve, begin, retire} {
+func Decide(w Facts, r Rules) Decision {
+	for _, decide := range []func(Facts, Rules) (Decision, bool){create, publish, promote, serve, begin, retire} {
 		if d, decided := decide(w, r); decided {
 			return d
 		}
@@ -166,7 +166,7 @@ func Decide(w World, r Rules) Decision {
 }
 
 // create makes the first authority, or another one where none that is left can sign, and drops what has expired.
-func create(w World, r Rules) (Decision, bool) {
+func create(w Facts, r Rules) (Decision, bool) {
 	usable := false
 	for _, a := range w.State {
 		if a.Phase != Present && a.Expired(w.Now) {
@@ -184,7 +184,7 @@ func create(w World, r Rules) (Decision, bool) {
 }
 
 // publish makes the listener trust whom it should, and records that it does.
-func publish(w World, _ Rules) (Decision, bool) {
+func publish(w Facts, _ Rules) (Decision, bool) {
 	if !w.HasListener {
 		return Decision{}, false
 	}
@@ -202,7 +202,7 @@ func publish(w World, _ Rules) (Decision, bool) {
 }
 
 // candidate is the authority that is to become the present one.
-func candidate(w World, r Rules) (Authority, bool) {
+func candidate(w Facts, r Rules) (Authority, bool) {
 	if !r.Own {
 		a, known := w.State.Of(w.Offered.Signer)
 		return a, known && a.Phase != Present
@@ -211,10 +211,10 @@ func candidate(w World, r Rules) (Authority, bool) {
 }
 
 // mayPromoteAt is from when on a candidate may become the present one; zero is at once.
-func mayPromoteAt(w World, r Rules, a Authority) (time.Time, bool) {
-	present, is := w.State.In(Present)
+func mayPromoteAt(w Facts, r Rules, a Authority) (time.Time, bool) {
+	present, ok := w.State.In(Present)
 	switch {
-	case !is || !w.HasListener && !present.Signs:
+	case !ok || !w.HasListener && !present.Signs:
 		// Nobody trusts anything, or there is nothing to show before.
 		return time.Time{}, true
 	case a.Trusted.IsZero():
@@ -227,9 +227,9 @@ func mayPromoteAt(w World, r Rules, a Authority) (time.Time, bool) {
 	}
 }
 
-func promote(w World, r Rules) (Decision, bool) {
-	a, is := candidate(w, r)
-	if !is {
+func promote(w Facts, r Rules) (Decision, bool) {
+	a, ok := candidate(w, r)
+	if !ok {
 		return Decision{}, false
 	}
 	at, may := mayPromoteAt(w, r, a)
@@ -237,9 +237,9 @@ func promote(w World, r Rules) (Decision, bool) {
 }
 
 // serve gives the listener a certificate of the present authority.
-func serve(w World, r Rules) (Decision, bool) {
-	present, is := w.State.In(Present)
-	if !is {
+func serve(w Facts, r Rules) (Decision, bool) {
+	present, ok := w.State.In(Present)
+	if !ok {
 		return Decision{}, false
 	}
 	if r.Own {
@@ -253,9 +253,9 @@ func serve(w World, r Rules) (Decision, bool) {
 }
 
 // begin makes the next authority where the present one is to be replaced.
-func begin(w World, r Rules) (Decision, bool) {
-	present, is := w.State.In(Present)
-	if _, begun := w.State.In(Next); !r.Own || !is || begun {
+func begin(w Facts, r Rules) (Decision, bool) {
+	present, ok := w.State.In(Present)
+	if _, begun := w.State.In(Next); !r.Own || !ok || begun {
 		return Decision{}, false
 	}
 	due := !w.Now.Before(present.NotAfter.Add(-r.RenewBefore))
@@ -263,7 +263,7 @@ func begin(w World, r Rules) (Decision, bool) {
 }
 
 // retires tells whether an authority is dropped once nobody uses it.
-func retires(a Authority, w World, r Rules) bool {
+func retires(a Authority, w Facts, r Rules) bool {
 	return a.Phase == Former || !r.Own && a.Phase == Next && w.Offered.Signer != a.Fingerprint
 }
 
@@ -272,7 +272,7 @@ func retires(a Authority, w World, r Rules) bool {
 func (a Authority) dropAt(r Rules) time.Time { return a.Unused.Add(2 * r.Grace) }
 
 // retire drops what nobody uses any more.
-func retire(w World, r Rules) (Decision, bool) {
+func retire(w Facts, r Rules) (Decision, bool) {
 	if !w.Counted {
 		return Decision{}, false
 	}
@@ -291,14 +291,14 @@ func retire(w World, r Rules) (Decision, bool) {
 }
 
 // nextTime is the earliest time at which Decide may decide otherwise though nothing else has changed.
-func nextTime(w World, r Rules) time.Time {
+func nextTime(w Facts, r Rules) time.Time {
 	var next time.Time
 	note := func(at time.Time) {
 		if at.After(w.Now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
-	if a, is := candidate(w, r); is {
+	if a, ok := candidate(w, r); ok {
 		if at, may := mayPromoteAt(w, r, a); may {
 			note(at)
 		}

@@ -30,10 +30,10 @@ func unusedSince(at time.Time) func(*Authority)  { return func(a *Authority) { a
 func expires(at time.Time) func(*Authority)      { return func(a *Authority) { a.NotAfter = at } }
 func withoutKey(a *Authority)                    { a.Signs = false }
 
-// world is one in which nothing is to be done, but for what is edited.
-func world(state State, edits ...func(*World)) World {
-	w := World{Now: noon, State: state, HasListener: true, Trusted: state.fingerprints(), Counted: true, Agents: map[string]int{}}
-	if present, is := state.In(Present); is {
+// factsOf is one in which nothing is to be done, but for what is edited.
+func factsOf(state State, edits ...func(*Facts)) Facts {
+	w := Facts{Now: noon, State: state, HasListener: true, Trusted: state.fingerprints(), Counted: true, Agents: map[string]int{}}
+	if present, ok := state.In(Present); ok {
 		w.Server = Server{Signer: present.Fingerprint, Serial: "1", NotAfter: noon.Add(80 * day), Renewal: noon.Add(50 * day)}
 		w.Agents[present.Fingerprint] = 3
 	}
@@ -47,48 +47,48 @@ func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
 	present, next, former := authority("p", Present), authority("n", Next), authority("f", Former)
 	justTrusted := authority("n", Next, trustedSince(noon.Add(-hour)))
 	for name, c := range map[string]struct {
-		world World
-		rules Rules
-		want  Decision
+		factsOf Facts
+		rules   Rules
+		want    Decision
 	}{
-		"nothing is there":                         {World{Now: noon}, own, Decision{Kind: Create, Phase: Present}},
-		"another issuer has not signed":            {World{Now: noon}, others, Decision{Kind: Wait}},
-		"the first authority":                      {World{Now: noon, State: State{present}}, own, Decision{Kind: Serve}},
-		"all is well":                              {world(State{present}), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"the listener trusts too few":              {world(State{present}, func(w *World) { w.Trusted = nil }), own, Decision{Kind: Publish}},
-		"the listener trusts too many":             {world(State{present}, func(w *World) { w.Trusted = []string{"p", "x"} }), own, Decision{Kind: Publish}},
-		"the listener trusts it since now":         {world(State{authority("p", Present, trustedSince(time.Time{}))}), own, Decision{Kind: Record, Fingerprint: "p"}},
-		"the authority is to be replaced":          {world(State{authority("p", Present, expires(noon.Add(92*day)))}), own, Decision{Kind: Create, Phase: Next}},
-		"somebody asks":                            {world(State{present}, func(w *World) { w.Asked = true }), own, Decision{Kind: Create, Phase: Next}},
-		"somebody asks during a rotation":          {world(State{present, justTrusted}, func(w *World) { w.Asked = true }), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"the grace period is not over":             {world(State{present, justTrusted}), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"the grace period is over":                 {world(State{present, next}), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the present one has expired":              {world(State{authority("p", Present, expires(noon)), justTrusted}), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the listener's certificate has expired":   {world(State{present, justTrusted}, func(w *World) { w.Server.NotAfter = noon }), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the listener was deleted meanwhile":       {world(State{present, justTrusted}, func(w *World) { w.HasListener = false }), own, Decision{Kind: Serve}},
-		"the listener has one of the former":       {world(State{former, present}, func(w *World) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
-		"the listener has other names":             {world(State{present}, func(w *World) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
-		"the listener's is to be renewed":          {world(State{present}, func(w *World) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
-		"nobody can use what the listener has":     {world(State{authority("p", Present, withoutKey), justTrusted}, func(w *World) { w.Server.Useless = true }), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"only somebody else's is trusted":          {world(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
-		"an agent still has one of the former":     {world(State{former, present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"of one agent it is not known":             {world(State{former, present}, func(w *World) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"no agent has one of the former":           {world(State{former, present}), own, Decision{Kind: Unuse, Fingerprint: "f"}},
-		"nobody counted the agents":                {world(State{former, present}, func(w *World) { w.Counted = false }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"an agent has one again":                   {world(State{authority("f", Former, unusedSince(noon.Add(-hour))), present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Reuse, Fingerprint: "f"}},
-		"unused, not long enough":                  {world(State{authority("f", Former, unusedSince(noon.Add(-47*hour))), present}), own, Decision{Kind: Wait, At: noon.Add(hour)}},
-		"unused for two grace periods":             {world(State{authority("f", Former, unusedSince(noon.Add(-48*hour))), present}), own, Decision{Kind: Drop, Fingerprint: "f"}},
-		"a former one has expired":                 {world(State{authority("f", Former, expires(noon)), present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Drop, Fingerprint: "f"}},
-		"another issuer's first":                   {world(State{next}, func(w *World) { w.HasListener, w.Offered.Signer = false, "n" }), others, Decision{Kind: Promote, Fingerprint: "n"}},
-		"another issuer's is trusted":              {world(State{present, next}, func(w *World) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "n"}},
-		"another issuer's is not trusted for long": {world(State{present, justTrusted}, func(w *World) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"another issuer renewed":                   {world(State{present}, func(w *World) { w.Offered = Server{Signer: "p", Serial: "2"} }), others, Decision{Kind: Serve}},
-		"another issuer signs agents only":         {world(State{present, next}, func(w *World) { w.Offered, w.Agents["n"] = w.Server, 1 }), others, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"another issuer went back":                 {world(State{former, present}, func(w *World) { w.Offered = Server{Signer: "f", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "f"}},
-		"another issuer gave one up at once":       {world(State{present, next}, func(w *World) { w.Offered = w.Server }), others, Decision{Kind: Unuse, Fingerprint: "n"}},
+		"nothing is there":                         {Facts{Now: noon}, own, Decision{Kind: Create, Phase: Present}},
+		"another issuer has not signed":            {Facts{Now: noon}, others, Decision{Kind: Wait}},
+		"the first authority":                      {Facts{Now: noon, State: State{present}}, own, Decision{Kind: Serve}},
+		"all is well":                              {factsOf(State{present}), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"the listener trusts too few":              {factsOf(State{present}, func(w *Facts) { w.Trusted = nil }), own, Decision{Kind: Publish}},
+		"the listener trusts too many":             {factsOf(State{present}, func(w *Facts) { w.Trusted = []string{"p", "x"} }), own, Decision{Kind: Publish}},
+		"the listener trusts it since now":         {factsOf(State{authority("p", Present, trustedSince(time.Time{}))}), own, Decision{Kind: Record, Fingerprint: "p"}},
+		"the authority is to be replaced":          {factsOf(State{authority("p", Present, expires(noon.Add(92*day)))}), own, Decision{Kind: Create, Phase: Next}},
+		"somebody asks":                            {factsOf(State{present}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Create, Phase: Next}},
+		"somebody asks during a rotation":          {factsOf(State{present, justTrusted}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is not over":             {factsOf(State{present, justTrusted}), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is over":                 {factsOf(State{present, next}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the present one has expired":              {factsOf(State{authority("p", Present, expires(noon)), justTrusted}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener's certificate has expired":   {factsOf(State{present, justTrusted}, func(w *Facts) { w.Server.NotAfter = noon }), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener was deleted meanwhile":       {factsOf(State{present, justTrusted}, func(w *Facts) { w.HasListener = false }), own, Decision{Kind: Serve}},
+		"the listener has one of the former":       {factsOf(State{former, present}, func(w *Facts) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
+		"the listener has other names":             {factsOf(State{present}, func(w *Facts) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
+		"the listener's is to be renewed":          {factsOf(State{present}, func(w *Facts) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
+		"nobody can use what the listener has":     {factsOf(State{authority("p", Present, withoutKey), justTrusted}, func(w *Facts) { w.Server.Useless = true }), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"only somebody else's is trusted":          {factsOf(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
+		"an agent still has one of the former":     {factsOf(State{former, present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"of one agent it is not known":             {factsOf(State{former, present}, func(w *Facts) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"no agent has one of the former":           {factsOf(State{former, present}), own, Decision{Kind: Unuse, Fingerprint: "f"}},
+		"nobody counted the agents":                {factsOf(State{former, present}, func(w *Facts) { w.Counted = false }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"an agent has one again":                   {factsOf(State{authority("f", Former, unusedSince(noon.Add(-hour))), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Reuse, Fingerprint: "f"}},
+		"unused, not long enough":                  {factsOf(State{authority("f", Former, unusedSince(noon.Add(-47*hour))), present}), own, Decision{Kind: Wait, At: noon.Add(hour)}},
+		"unused for two grace periods":             {factsOf(State{authority("f", Former, unusedSince(noon.Add(-48*hour))), present}), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"a former one has expired":                 {factsOf(State{authority("f", Former, expires(noon)), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"another issuer's first":                   {factsOf(State{next}, func(w *Facts) { w.HasListener, w.Offered.Signer = false, "n" }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is trusted":              {factsOf(State{present, next}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is not trusted for long": {factsOf(State{present, justTrusted}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"another issuer renewed":                   {factsOf(State{present}, func(w *Facts) { w.Offered = Server{Signer: "p", Serial: "2"} }), others, Decision{Kind: Serve}},
+		"another issuer signs agents only":         {factsOf(State{present, next}, func(w *Facts) { w.Offered, w.Agents["n"] = w.Server, 1 }), others, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"another issuer went back":                 {factsOf(State{former, present}, func(w *Facts) { w.Offered = Server{Signer: "f", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "f"}},
+		"another issuer gave one up at once":       {factsOf(State{present, next}, func(w *Facts) { w.Offered = w.Server }), others, Decision{Kind: Unuse, Fingerprint: "n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, Decide(c.world, c.rules))
+			require.Equal(t, c.want, Decide(c.factsOf, c.rules))
 		})
 	}
 }
@@ -126,15 +126,15 @@ func TestWhoSignsIsWhomTheListenerAccepts(t *testing.T) {
 
 func TestWhatIsLateIsFound(t *testing.T) {
 	tolerance := Tolerance{Buffer: day, Renewal: 2 * day}
-	late := func(r Rules, w World) []Late { return FindLate(w, r, tolerance) }
+	late := func(r Rules, w Facts) []Late { return FindLate(w, r, tolerance) }
 	present := authority("p", Present)
-	require.Empty(t, late(own, world(State{present, authority("n", Next, trustedSince(noon.Add(-47*hour))), authority("f", Former, unusedSince(noon))})))
-	require.Equal(t, []Late{{NotTrusted, "n"}}, late(own, world(State{present, authority("n", Next, trustedSince(time.Time{}))})))
-	require.Equal(t, []Late{{NotPromoted, "n"}}, late(own, world(State{present, authority("n", Next, trustedSince(noon.Add(-49*hour)))})))
-	require.Equal(t, []Late{{NotRetired, "f"}}, late(own, world(State{present, authority("f", Former)})))
-	require.Equal(t, []Late{{NotReplaced, "p"}}, late(own, world(State{authority("p", Present, expires(noon.Add(80*day)))})))
-	require.Equal(t, []Late{{NotReplaced, "p"}}, late(others, world(State{authority("p", Present, expires(noon.Add(hour)))})))
-	require.Empty(t, late(others, world(State{authority("p", Present, expires(noon.Add(80*day)))})), "when it is replaced is another issuer's matter")
-	require.Equal(t, []Late{{NotServed, "p"}}, late(own, world(State{present}, func(w *World) { w.Server.Renewal = noon.Add(-49 * hour) })))
-	require.Equal(t, []Late{{NotServed, ""}}, late(own, world(State{present}, func(w *World) { w.Server = Server{} })))
+	require.Empty(t, late(own, factsOf(State{present, authority("n", Next, trustedSince(noon.Add(-47*hour))), authority("f", Former, unusedSince(noon))})))
+	require.Equal(t, []Late{{NotTrusted, "n"}}, late(own, factsOf(State{present, authority("n", Next, trustedSince(time.Time{}))})))
+	require.Equal(t, []Late{{NotPromoted, "n"}}, late(own, factsOf(State{present, authority("n", Next, trustedSince(noon.Add(-49*hour)))})))
+	require.Equal(t, []Late{{NotRetired, "f"}}, late(own, factsOf(State{present, authority("f", Former)})))
+	require.Equal(t, []Late{{NotReplaced, "p"}}, late(own, factsOf(State{authority("p", Present, expires(noon.Add(80*day)))})))
+	require.Equal(t, []Late{{NotReplaced, "p"}}, late(others, factsOf(State{authority("p", Present, expires(noon.Add(hour)))})))
+	require.Empty(t, late(others, factsOf(State{authority("p", Present, expires(noon.Add(80*day)))})), "when it is replaced is another issuer's matter")
+	require.Equal(t, []Late{{NotServed, "p"}}, late(own, factsOf(State{present}, func(w *Facts) { w.Server.Renewal = noon.Add(-49 * hour) })))
+	require.Equal(t, []Late{{NotServed, ""}}, late(own, factsOf(State{present}, func(w *Facts) { w.Server = Server{} })))
 }

@@ -169,8 +169,8 @@ func (q *Queue) Next(now time.Time) (item Item, wait time.Duration, found bool) 
 	if !q.together.AllowN(now, 1) {
 		return Item{}, untilToken(q.together, now), false
 	}
-	b, is := q.turn.Remove(first).(*backlog)
-	if !is {
+	b, ok := q.turn.Remove(first).(*backlog)
+	if !ok {
 		return Item{}, soon, false
 	}
 	b.turn = nil
@@ -287,7 +287,7 @@ func (s sleepers) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (s *sleepers) Push(x any) {
-	if b, is := x.(*backlog); is {
+	if b, ok := x.(*backlog); ok {
 		b.at = len(*s)
 		*s = append(*s, b)
 	}

@@ -83,8 +83,8 @@ func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
 func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
 	name := secret.Labels[LabelKymaNamespace] + "/" + secret.Labels[shared.LabelKymaName]
 	if secret.Labels[shared.LabelPurpose] == purposeUpstream {
-		kyma, is := strings.CutSuffix(secret.Name, desired.CertificateName(""))
-		if !is {
+		kyma, ok := strings.CutSuffix(secret.Name, desired.CertificateName(""))
+		if !ok {
 			return // such as that of the authority
 		}
 		name = kyma
@@ -99,27 +99,27 @@ func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
 	}
 }
 
-// surroundings are the two Secrets as they were read together.
-type surroundings struct {
+// facts are the two Secrets as they were read together.
+type facts struct {
 	listener *corev1.Secret
 	record   record
-	world    rotation.World
+	observed rotation.Facts
 	// news is true where the record has authorities that are not in its Secret yet.
 	news bool
 }
 
 // read reads the listener's Secret and then the record: what is published from a record is refused where somebody published
 // from a later one meanwhile.
-func (k *keeper) read(ctx context.Context, o observation) (surroundings, error) {
+func (k *keeper) read(ctx context.Context, o observation) (facts, error) {
 	listener, err := k.getSecret(ctx, k.ListenerSecret)
 	if err != nil {
-		return surroundings{}, err
+		return facts{}, err
 	}
 	known, err := k.load(ctx, listener)
 	if err != nil {
-		return surroundings{}, err
+		return facts{}, err
 	}
-	s := surroundings{listener: listener, record: known}
+	s := facts{listener: listener, record: known}
 	now := k.Now()
 	seen := slices.Clone(o.seen)
 	if authority := authorityIn(o.offered); authority != nil {
@@ -131,22 +131,22 @@ func (k *keeper) read(ctx context.Context, o observation) (surroundings, error) 
 		}
 	}
 	s.record = known
-	s.world = rotation.World{Now: now, State: known.State, HasListener: listener != nil}
+	s.observed = rotation.Facts{Now: now, State: known.State, HasListener: listener != nil}
 	if known.secret != nil {
-		_, s.world.Asked = known.secret.Annotations[AnnotationRotate]
+		_, s.observed.Asked = known.secret.Annotations[AnnotationRotate]
 	}
 	if listener != nil {
 		authorities := pki.Parse(listener.Data[shared.CertificateAuthorityKey])
 		for _, authority := range authorities {
-			s.world.Trusted = append(s.world.Trusted, pki.Fingerprint(authority))
+			s.observed.Trusted = append(s.observed.Trusted, pki.Fingerprint(authority))
 		}
-		s.world.Server = k.serverOf(listener, append(known.authorities(), authorities...))
+		s.observed.Server = k.serverOf(listener, append(known.authorities(), authorities...))
 	}
 	if o.offered != nil {
-		s.world.Offered = k.serverOf(o.offered, known.authorities())
+		s.observed.Offered = k.serverOf(o.offered, known.authorities())
 	}
 	if o.agents != nil {
-		s.world.Counted, s.world.Agents = true, o.agents.count
+		s.observed.Counted, s.observed.Agents = true, o.agents.count
 	}
 	return s, nil
 }

@@ -12,8 +12,8 @@ import (
 // sayEvery bounds the lines of one kind: whoever reaches the port can cause most of them.
 const sayEvery = time.Minute
 
-// sparingly logs, of each message, one line a minute at most.
-type sparingly struct {
+// limitedLog logs, of each message, one line a minute at most.
+type limitedLog struct {
 	log logr.Logger
 	now func() time.Time
 
@@ -28,7 +28,7 @@ type line struct {
 }
 
 // say logs a message of ours, so that there are few different ones.
-func (s *sparingly) say(err error, message string, pairs ...any) {
+func (s *limitedLog) say(err error, message string, pairs ...any) {
 	s.mu.Lock()
 	last, now := s.said[message], s.now()
 	if !last.at.IsZero() && now.Sub(last.at) < sayEvery {

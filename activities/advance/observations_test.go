@@ -15,13 +15,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// sight is what is seen of the only cluster.
-func (b *bench) sight(r *v1beta2.ModuleRollout) rollout.Sight {
+// observation is what is seen of the only cluster.
+func (b *bench) observation(r *v1beta2.ModuleRollout) rollout.Observation {
 	b.t.Helper()
-	sights, err := b.sights(b.t.Context(), r)
+	observations, err := b.observations(b.t.Context(), r)
 	require.NoError(b.t, err)
-	require.Len(b.t, sights, 1)
-	return sights[0]
+	require.Len(b.t, observations, 1)
+	return observations[0]
 }
 
 func state(state shared.State) func(*v1beta2.Manifest) {
@@ -71,7 +71,7 @@ func TestTheStateOfAClusterIsThatOfTheVersionThatItsManifestHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a", canary)
-			got := newBench(t, kyma, installed(kyma, test.version, test.changes...)).sight(rolloutTo("1.1.0"))
+			got := newBench(t, kyma, installed(kyma, test.version, test.changes...)).observation(rolloutTo("1.1.0"))
 			require.Equal(t, test.version, got.Version)
 			require.Equal(t, test.want, got.State)
 			require.Equal(t, "kcp-system/a", got.Kyma)
@@ -87,17 +87,17 @@ func TestWhatIsWrongIsSaidByTheManifest(t *testing.T) {
 	m := installed(kyma, "1.1.0", state(shared.StateError), func(m *v1beta2.Manifest) {
 		m.Status.LastOperation = &v1beta2.LastOperation{Operation: "the Deployment has no ready pod"}
 	})
-	got := newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+	got := newBench(t, kyma, m).observation(rolloutTo("1.1.0"))
 	require.Equal(t, "Error", got.Reason)
 	require.Equal(t, "the Deployment has no ready pod", got.Message)
 	require.False(t, got.AwaitsRegistry)
 
 	m.Status.LastOperation.Reason = artifacts.ReasonRegistryUnavailable
-	got = newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+	got = newBench(t, kyma, m).observation(rolloutTo("1.1.0"))
 	require.Equal(t, "RegistryUnavailable", got.Reason)
 	require.True(t, got.AwaitsRegistry)
 	m.Status.ObservedGeneration--
-	require.False(t, newBench(t, kyma, m).sight(rolloutTo("1.1.0")).AwaitsRegistry, "that was about the former version")
+	require.False(t, newBench(t, kyma, m).observation(rolloutTo("1.1.0")).AwaitsRegistry, "that was about the former version")
 }
 
 func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
@@ -133,7 +133,7 @@ func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
 			if test.manifest != nil {
 				test.manifest(m)
 			}
-			got := newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+			got := newBench(t, kyma, m).observation(rolloutTo("1.1.0"))
 			require.Equal(t, test.waits, got.Waits)
 			require.Equal(t, test.unreachable, got.Unreachable)
 		})
@@ -144,7 +144,7 @@ func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
 func TestARolloutToALowerVersionThanThatOfAllHasFailed(t *testing.T) {
 	kyma := cluster("a")
 	r := rolloutTo("1.0.0", func(r *v1beta2.ModuleRollout) { r.Spec.From = "1.1.0" })
-	require.False(t, newBench(t, kyma, installed(kyma, "1.1.0")).sight(r).Waits)
+	require.False(t, newBench(t, kyma, installed(kyma, "1.1.0")).observation(r).Waits)
 }
 
 func TestARefusalIsToldByTheKyma(t *testing.T) {
@@ -171,7 +171,7 @@ func TestARefusalIsToldByTheKyma(t *testing.T) {
 			if test.version != "" {
 				objects = append(objects, installed(kyma, test.version))
 			}
-			got := newBench(t, objects...).sight(rolloutTo("1.1.0"))
+			got := newBench(t, objects...).observation(rolloutTo("1.1.0"))
 			require.Equal(t, test.want, got.Refused)
 			if test.want {
 				require.Equal(t, "Error", got.Reason)
@@ -200,7 +200,7 @@ func TestAClusterWithoutAManifestHasNoVersion(t *testing.T) {
 	b := newBench(t, kyma, installed(cluster("b"), "1.1.0"), installed(kyma, "1.1.0", func(m *v1beta2.Manifest) {
 		m.Labels[shared.LabelModuleName] = "btp"
 	}))
-	require.Equal(t, rollout.Sight{Cluster: rollout.Cluster{UID: kyma.UID}, Kyma: "kcp-system/a"}, b.sight(rolloutTo("1.1.0")))
+	require.Equal(t, rollout.Observation{Cluster: rollout.Cluster{UID: kyma.UID}, Kyma: "kcp-system/a"}, b.observation(rolloutTo("1.1.0")))
 }
 
 func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
@@ -229,7 +229,7 @@ func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a")
-			got := newBench(t, kyma, installed(kyma, "1.1.0", test.changes...)).sight(rolloutTo("1.1.0"))
+			got := newBench(t, kyma, installed(kyma, "1.1.0", test.changes...)).observation(rolloutTo("1.1.0"))
 			require.True(t, test.want.Equal(got.Since), got.Since)
 			require.Equal(t, test.well, got.WasWell)
 		})
@@ -240,7 +240,7 @@ func TestAClusterThatIsBackHasItsTimeFromThenOn(t *testing.T) {
 	kyma := cluster("a", func(k *v1beta2.Kyma) {
 		k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(true), ReachableSince: new(metav1.NewTime(begun))}
 	})
-	require.True(t, newBench(t, kyma, installed(kyma, "1.1.0")).sight(rolloutTo("1.1.0")).FreeSince.Equal(begun))
+	require.True(t, newBench(t, kyma, installed(kyma, "1.1.0")).observation(rolloutTo("1.1.0")).FreeSince.Equal(begun))
 }
 
 func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
@@ -251,18 +251,18 @@ func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
 		delete(m.Labels, shared.LabelChannel)
 	})
 	b := newBench(t, kyma, listed, every)
-	got := b.sight(rolloutTo("1.1.0", mandatory))
+	got := b.observation(rolloutTo("1.1.0", mandatory))
 	require.Equal(t, "1.0.0", got.Version)
 	require.False(t, got.Refused || got.Waits, "what the status says is about an entry of the same name")
-	require.Equal(t, "9.0.0", b.sight(rolloutTo("1.1.0")).Version)
+	require.Equal(t, "9.0.0", b.observation(rolloutTo("1.1.0")).Version)
 
 	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Waits: true}.Text()
 	b = newBench(t, kyma, listed, every)
-	require.True(t, b.sight(rolloutTo("1.1.0", mandatory)).Waits)
-	require.False(t, b.sight(rolloutTo("1.2.0", mandatory)).Waits, "that is another version")
+	require.True(t, b.observation(rolloutTo("1.1.0", mandatory)).Waits)
+	require.False(t, b.observation(rolloutTo("1.2.0", mandatory)).Waits, "that is another version")
 
 	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Reason: "DescriptorInvalid", Message: "no layers"}.Text()
-	got = newBench(t, kyma, listed, every).sight(rolloutTo("1.1.0", mandatory))
+	got = newBench(t, kyma, listed, every).observation(rolloutTo("1.1.0", mandatory))
 	require.True(t, got.Refused)
 	require.Equal(t, "DescriptorInvalid", got.Reason)
 	require.Equal(t, "no layers", got.Message)
@@ -273,7 +273,7 @@ func TestALongNameOfAModuleIsInAnAnnotation(t *testing.T) {
 	m := installed(kyma, "1.1.0", func(m *v1beta2.Manifest) {
 		m.Labels[shared.LabelModuleName], m.Annotations[desired.AnnotationModuleEntry] = "short", "keda"
 	})
-	require.Equal(t, "1.1.0", newBench(t, kyma, m).sight(rolloutTo("1.1.0")).Version)
+	require.Equal(t, "1.1.0", newBench(t, kyma, m).observation(rolloutTo("1.1.0")).Version)
 }
 
 // Informers may be behind: then those that were just released count as updating, and nobody is released in their place.

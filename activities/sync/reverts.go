@@ -15,21 +15,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
 )
 
-// EventRemoteUndone: a remote cluster undoes each time what is written there.
-const EventRemoteUndone = "RemoteChangesUndone"
+// EventRemoteReverted: a remote cluster undoes each time what is written there.
+const EventRemoteReverted = "RemoteChangesUndone"
 
 const (
-	// undoneTimes is how often the same is written again in a row before it counts as undone on purpose, and undoneRest
+	// revertLimit is how often the same is written again in a row before it counts as undone on purpose, and undoneRest
 	// how long it is left then, as with the resources of modules.
-	undoneTimes = 3
-	undoneRest  = 24 * time.Hour
-	// undoneRemembered is how many things are remembered. What is forgotten is written some times more.
-	undoneRemembered = 16384
+	revertLimit = 3
+	revertPause = 24 * time.Hour
+	// revertsRemembered is how many things are remembered. What is forgotten is written some times more.
+	revertsRemembered = 16384
 )
 
-// undone remembers what of ours was not there any more. A cluster where something takes it away each time (an admission
+// reverts remembers what of ours was not there any more. A cluster where something takes it away each time (an admission
 // policy, a definition that prunes, a controller) would cause a whole synchronization in every pass.
-type undone struct {
+type reverts struct {
 	seen   *lately.Cache[string, undoing]
 	events hint.Recorder
 	clock  func() time.Time
@@ -43,25 +43,25 @@ type undoing struct {
 	recorded bool
 }
 
-func newUndone(events hint.Recorder, clock func() time.Time) *undone {
+func newReverts(events hint.Recorder, clock func() time.Time) *reverts {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &undone{seen: lately.New[string, undoing](undoneRemembered), events: events, clock: clock}
+	return &reverts{seen: lately.New[string, undoing](revertsRemembered), events: events, clock: clock}
 }
 
 // isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any
 // more, once a day. The found object, which may be nil, is what differs, without a version where it is not there; and
 // wanted a digest of what it should be: something else that is wanted starts over.
-func (u *undone) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
-	key, now := undoneKey(kyma, why), u.clock()
+func (u *reverts) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
+	key, now := revertKey(kyma, why), u.clock()
 	seen, known := u.seen.Get(key)
 	switch {
-	case !known, seen.wanted != wanted, now.Sub(seen.last) >= undoneRest && seen.times < undoneTimes:
+	case !known, seen.wanted != wanted, now.Sub(seen.last) >= revertPause && seen.times < revertLimit:
 		seen = undoing{wanted: wanted}
-	case now.Sub(seen.last) >= undoneRest:
+	case now.Sub(seen.last) >= revertPause:
 		seen.recorded = false
-	case seen.times >= undoneTimes:
+	case seen.times >= revertLimit:
 		if !seen.recorded {
 			seen.recorded = true
 			u.seen.Add(key, seen)
@@ -75,11 +75,11 @@ func (u *undone) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object
 }
 
 // reset takes note of a pass that found nothing wrong: whoever changes something now and then undoes nothing each time.
-func (u *undone) reset(kyma *v1beta2.Kyma, why string) { u.seen.Remove(undoneKey(kyma, why)) }
+func (u *reverts) reset(kyma *v1beta2.Kyma, why string) { u.seen.Remove(revertKey(kyma, why)) }
 
-func undoneKey(kyma *v1beta2.Kyma, why string) string { return string(kyma.UID) + "\n" + why }
+func revertKey(kyma *v1beta2.Kyma, why string) string { return string(kyma.UID) + "\n" + why }
 
-func (u *undone) record(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
+func (u *reverts) record(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
 	if u.events == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (u *undone) record(kyma *v1beta2.Kyma, why string, found client.Object, sub
 			message += ", by nobody who says so: check for an admission policy or webhook, or a definition that prunes"
 		}
 	}
-	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteUndone, message+"; the drift is corrected once a day from now on", hint.For(EventRemoteUndone))
+	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteReverted, message+"; the drift is corrected once a day from now on", hint.For(EventRemoteReverted))
 }
 
 // lastOther is the field manager that wrote an object, or its subresource, after we did; empty where nobody is seen to have.

@@ -33,7 +33,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	now, told := time.Now(), &heard{}
-	b.undone = newUndone(told, func() time.Time { return now })
+	b.reverts = newReverts(told, func() time.Time { return now })
 	b.sync(t)
 	pass := func() string {
 		now = now.Add(5 * time.Minute)
@@ -56,7 +56,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 		b.editRemote(t, func(k *v1beta2.Kyma) { k.Labels = nil })
 		push()
 	}
-	for range undoneTimes {
+	for range revertLimit {
 		strip()
 		require.Equal(t, "labels of the remote Kyma were changed", pass())
 		require.NotEmpty(t, b.remoteKyma(t).Labels, "its drift is corrected")
@@ -74,7 +74,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 
 	strip()
 	require.Empty(t, pass())
-	now = now.Add(undoneRest)
+	now = now.Add(revertPause)
 	require.Equal(t, "labels of the remote Kyma were changed", pass(), "once a day its drift is corrected")
 	strip()
 	require.Empty(t, pass())
@@ -103,7 +103,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 		t.Run(name, func(t *testing.T) {
 			b := pulling(t, desiredtest.Kyma("keda"))
 			now, told := time.Now(), &heard{}
-			b.undone = newUndone(told, func() time.Time { return now })
+			b.reverts = newReverts(told, func() time.Time { return now })
 			b.sync(t)
 			remote := b.remoteKyma(t)
 			remote.Status = desired.RemoteStatus(b.kyma(t))
@@ -115,14 +115,14 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 				require.Equal(t, changed, why == PullSecretDiffers, why)
 				return changed
 			}
-			for range 2 * undoneTimes {
+			for range 2 * revertLimit {
 				require.False(t, pass(false))
 			}
 			disturb.undo(t, b)
-			for range 2 * undoneTimes {
+			for range 2 * revertLimit {
 				require.True(t, pass(true), "what a roll-out has yet to bring was not undone")
 			}
-			for range undoneTimes {
+			for range revertLimit {
 				require.True(t, pass(false))
 				b.sync(t)
 				disturb.undo(t, b)
@@ -134,16 +134,16 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 			require.Contains(t, (*told)[0], disturb.told)
 			require.NotContains(t, (*told)[0], pullsecret.Digest(pullSecret(planted)))
 
-			now = now.Add(undoneRest)
+			now = now.Add(revertPause)
 			require.True(t, pass(false), "once a day")
 
 			source := pullSecret("{}")
 			require.NoError(t, b.control.Delete(ctx, pullSecret("")))
 			require.NoError(t, b.control.Create(ctx, source))
-			kept := b.undone
+			kept := b.reverts
 			b.configure(t, "pull") // which has not read the original yet
-			b.undone = kept
-			for range undoneTimes {
+			b.reverts = kept
+			for range revertLimit {
 				require.True(t, pass(false), "a rotated one is brought")
 			}
 		})
@@ -152,14 +152,14 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 
 func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
 	told := &heard{}
-	u := newUndone(told, time.Now)
+	u := newReverts(told, time.Now)
 	kyma := desiredtest.Kyma("keda")
-	for range 2 * undoneTimes {
+	for range 2 * revertLimit {
 		require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"))
 		u.reset(kyma, CatalogDiffers)
 	}
-	for n := range undoneTimes + 1 {
-		require.Equal(t, n < undoneTimes, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
+	for n := range revertLimit + 1 {
+		require.Equal(t, n < revertLimit, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
 	}
 	require.Len(t, *told, 1)
 	require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "something else"), "which starts over")

@@ -18,22 +18,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// sights are what informers know of the clusters that a rollout concerns. An informer that is behind shows clusters as they
+// observations are what informers know of the clusters that a rollout concerns. An informer that is behind shows clusters as they
 // were: those that were just released count as updating, so that no more are released than may be.
-func (a *Activities) sights(ctx context.Context, r *v1beta2.ModuleRollout) ([]rollout.Sight, error) {
+func (a *Activities) observations(ctx context.Context, r *v1beta2.ModuleRollout) ([]rollout.Observation, error) {
 	kymas, err := Concerned(ctx, a.Informers, a.Settings, r)
 	if err != nil {
 		return nil, err
 	}
-	sights := make([]rollout.Sight, 0, len(kymas))
+	observations := make([]rollout.Observation, 0, len(kymas))
 	for _, kyma := range kymas {
 		m, err := a.manifest(ctx, r, kyma)
 		if err != nil {
 			return nil, err
 		}
-		sights = append(sights, sightOf(r, kyma, m))
+		observations = append(observations, observe(r, kyma, m))
 	}
-	return sights, nil
+	return observations, nil
 }
 
 // manifest is the Manifest of the rollout's module; nil where the Kyma has none.
@@ -52,8 +52,8 @@ func (a *Activities) manifest(ctx context.Context, r *v1beta2.ModuleRollout, kym
 	return nil, nil //nolint:nilnil // having none is an ordinary case
 }
 
-func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) rollout.Sight {
-	s := rollout.Sight{
+func observe(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) rollout.Observation {
+	s := rollout.Observation{
 		Cluster: rollout.ClusterOf(kyma), Kyma: desired.NameOf(kyma),
 		Unreachable: kyma.IsMarkedUnreachable(), Waits: kyma.IsSkipReconciliation(),
 	}
@@ -76,7 +76,7 @@ func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 		return s
 	}
 	s.Version, s.Waits = m.Spec.Version, s.Waits || m.IsSkipReconciliation() || isAhead(r, kyma, m)
-	if held, is := rollout.HeldBackFrom(m, r.Spec.To); is && r.Spec.Channel == "" {
+	if held, ok := rollout.HeldBackFrom(m, r.Spec.To); ok && r.Spec.Channel == "" {
 		s.Waits = s.Waits || held.Waits
 		if !held.Waits {
 			s.Refused, s.Reason, s.Message = true, held.Reason, held.Message

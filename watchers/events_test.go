@@ -280,9 +280,9 @@ func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
 }
 
 func TestARolloutDependsOnTheKymaAndOnTheChange(t *testing.T) {
-	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("a", "second", time.Hour),
+	require.NotEqual(t, desired.PacingDelay("a", "first", time.Hour), desired.PacingDelay("a", "second", time.Hour),
 		"else the same clusters would always be the first")
-	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("b", "first", time.Hour))
+	require.NotEqual(t, desired.PacingDelay("a", "first", time.Hour), desired.PacingDelay("b", "first", time.Hour))
 }
 
 func TestWhichKicksPassAtOnce(t *testing.T) {
@@ -396,7 +396,7 @@ func TestAReconcileAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
 func TestNobodyIsKickedForItsAgentBeforeWorkersReadTheAuthoritiesAgain(t *testing.T) {
 	for spread, latest := range map[time.Duration]time.Duration{0: agents.ReadEvery, time.Hour: time.Hour} {
 		w, kicks, _ := newWatcher(t, kymaWith(nil))
-		w.Settings.RolloutSpread = spread
+		w.Settings.PacingSpan = spread
 		require.NoError(t, w.kickForAgents(t.Context(), "changed"))
 		require.Len(t, kicks.sent, 1)
 		delay := kicks.sent[0].kick.NotBefore.Sub(w.Now())

@@ -76,9 +76,9 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 			q.Add(req)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q kymaQueue) {
-			w.rollout.progressed(e.ObjectOld, e.ObjectNew)
+			w.pacer.progressed(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.UID != e.ObjectNew.UID {
-				w.rollout.forget(e.ObjectOld.UID)
+				w.pacer.forget(e.ObjectOld.UID)
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
 			}
 			if w.changed(e.ObjectOld, e.ObjectNew) || isOrphaned(e.ObjectOld, e.ObjectNew) {
@@ -86,7 +86,7 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Kyma], q kymaQueue) {
-			w.rollout.forget(e.Object.UID)
+			w.pacer.forget(e.Object.UID)
 			q.AddAfter(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true}, removalLag)
 		},
 	}
@@ -126,7 +126,7 @@ func (w *watcher) othersLabels(obj client.Object) map[string]string {
 }
 
 // kickKyma kicks the workflow of a Kyma whose inputs are not those of its last reconcile. Where nothing of the Kyma's own
-// differs, a roll-out does it.
+// differs, pacing does it.
 func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	if req.Gone {
 		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
@@ -137,7 +137,7 @@ func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	if !w.kymaKick(kyma, req).Urgent {
-		return reconcile.Result{}, w.rollout.pass(ctx, req)
+		return reconcile.Result{}, w.pacer.pass(ctx, req)
 	}
 	return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 }

@@ -65,7 +65,7 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 			q.Add(manifestRequest{Ref: kick.RefOf(e.Object), Listed: e.IsInInitialList})
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
-			w.rollout.installed(e.ObjectOld, e.ObjectNew)
+			w.pacer.installed(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(gone(e.ObjectOld, e.ObjectNew.ResourceVersion))
 			}

@@ -84,8 +84,8 @@ type Options struct {
 	Policies PolicySource
 	// RemovalBudget tells which Kymas wait for it; nil where there is none.
 	RemovalBudget RemovalBudget
-	// RolloutAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultRolloutAtOnce where it is zero.
-	RolloutAtOnce int
+	// PacedAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultPacedAtOnce where it is zero.
+	PacedAtOnce int
 	// Certificates keeps the workflow running that rotates the authorities of agents' certificates; nil where there are none.
 	Certificates CertificatesStarter
 	// Agents is the version of what agents in remote clusters are to be; nil where there are none.
@@ -100,8 +100,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// DefaultRolloutAtOnce is how many Kymas a change of the catalog occupies at once where nothing else is configured.
-const DefaultRolloutAtOnce = 10
+// DefaultPacedAtOnce is how many Kymas a change of the catalog occupies at once where nothing else is configured.
+const DefaultPacedAtOnce = 10
 
 // Add registers all watchers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, o Options) error {
@@ -109,8 +109,8 @@ func Add(mgr manager.Manager, o Options) error {
 		return errors.New("watchers: Kicks, Inputs, Clusters, Unowned and Sweeps must be given")
 	}
 	o = o.withDefaults()
-	w := &watcher{Options: o, reader: installations.Reader(mgr.GetCache()), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts, w.addRemovalBudget} {
+	w := &watcher{Options: o, reader: installations.Reader(mgr.GetCache()), pacer: newPacer(o.PacedAtOnce, o.Now)}
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addPacing, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts, w.addRemovalBudget} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}
@@ -129,7 +129,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.ResyncInterval = cmp.Or(o.ResyncInterval, compareWatchersEvery)
-	o.RolloutAtOnce = cmp.Or(o.RolloutAtOnce, DefaultRolloutAtOnce)
+	o.PacedAtOnce = cmp.Or(o.PacedAtOnce, DefaultPacedAtOnce)
 	o.Settings = o.Settings.WithDefaults()
 	return o
 }
@@ -137,8 +137,8 @@ func (o Options) withDefaults() Options {
 // watcher is what all watchers share.
 type watcher struct {
 	Options
-	reader  client.Reader
-	rollout *rollout
+	reader client.Reader
+	pacer  *pacer
 }
 
 // paced waits for the rate limit, then sends.

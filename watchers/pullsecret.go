@@ -74,9 +74,9 @@ func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) 
 	})
 }
 
-// turn is when it is this Kyma's turn in the roll-out of a change; nil means now.
+// turn is when it is this Kyma's turn in the pacing of a change; nil means now.
 func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
-	delay := desired.RolloutDelay(kyma.UID, change, w.Settings.RolloutSpread)
+	delay := desired.PacingDelay(kyma.UID, change, w.Settings.PacingSpan)
 	if delay <= 0 {
 		return nil
 	}

@@ -171,15 +171,15 @@ func TestAReleaseOfAPlaceNobodyHasKicksNobody(t *testing.T) {
 func TestWhatARolloutReleasesIsNotSpreadFurther(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
-	require.Equal(t, time.Hour, w.Settings.RolloutSpread)
+	require.Equal(t, time.Hour, w.Settings.PacingSpan)
 	release := kymaRequest{Ref: kick.RefOf(kyma), Cause: cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "r", ResourceVersion: "7", Paced: true}}
 
-	res, err := w.rollOut(t.Context(), ofCatalog(kyma))
+	res, err := w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.NoError(t, err)
 	require.Positive(t, res.RequeueAfter, "what the catalog changes is spread")
 	require.Empty(t, kicks.sent)
 
-	res, err = w.rollOut(t.Context(), release)
+	res, err = w.paceKyma(t.Context(), release)
 	require.NoError(t, err)
 	require.Zero(t, res.RequeueAfter, "also where it has waited for the same already")
 	require.Equal(t, []sent{{"kyma/kcp-system/k0/uid-0", kick.Kick{

@@ -55,7 +55,7 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 		m.Status.Settled, m.Status.InputsDigest = true, manifests.InputsDigest(m)
 	})
 	w, kicks, _ := newWatcher(t, settled, changed, deleting, working, done)
-	w.rollout.passed = make(chan event.TypedGenericEvent[kymaRequest], 10)
+	w.pacer.passed = make(chan event.TypedGenericEvent[kymaRequest], 10)
 	at := now
 	w.Now = func() time.Time { return at }
 	server := &forgetful{}
@@ -82,12 +82,12 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"kyma/kcp-system/deleting/deleting", "manifest/kcp-system/working/working",
 	}, to, "what has settled is the sweep's to find")
-	require.Len(t, w.rollout.passed, 1)
-	require.Equal(t, "changed", (<-w.rollout.passed).Object.Name)
+	require.Len(t, w.pacer.passed, 1)
+	require.Equal(t, "changed", (<-w.pacer.passed).Object.Name)
 
 	require.NoError(t, check())
 	require.Len(t, kicks.sent, 2, "once")
-	require.Empty(t, w.rollout.passed)
+	require.Empty(t, w.pacer.passed)
 }
 
 // The sweeps' workflow tasks come all the time, and must not stand in the way of those of Kymas and Manifests.

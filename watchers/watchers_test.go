@@ -104,12 +104,12 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 	kicks, evicted := &recorder{}, &evictions{}
 	return &watcher{
 		Options: Options{
-			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted, Unowned: kicks,
+			Settings: desired.Settings{PacingSpan: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted, Unowned: kicks,
 			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
 			Tracer: noop.NewTracerProvider().Tracer(""),
 		},
-		reader:  fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
-		rollout: newRollout(1, func() time.Time { return now }),
+		reader: fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
+		pacer:  newPacer(1, func() time.Time { return now }),
 	}, kicks, evicted
 }
 
@@ -183,14 +183,14 @@ func TestARolloutIsSpreadByWhatEveryLeaderKnows(t *testing.T) {
 	early, late := time.Hour, time.Duration(0)
 	for i := range 100 {
 		kyma := kymaWith(func(k *v1beta2.Kyma) { k.UID = types.UID(string(rune('a'+i%26)) + string(rune('a'+i/26))) })
-		delay := desired.RolloutDelay(kyma.UID, "digest", time.Hour)
-		require.Equal(t, delay, desired.RolloutDelay(kyma.UID, "digest", time.Hour))
+		delay := desired.PacingDelay(kyma.UID, "digest", time.Hour)
+		require.Equal(t, delay, desired.PacingDelay(kyma.UID, "digest", time.Hour))
 		early, late = min(early, delay), max(late, delay)
 	}
 	require.Less(t, early, 10*time.Minute)
 	require.Greater(t, late, 50*time.Minute)
 	require.Less(t, late, time.Hour)
-	require.Zero(t, desired.RolloutDelay("uid", "digest", 0))
+	require.Zero(t, desired.PacingDelay("uid", "digest", 0))
 }
 
 func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {

@@ -290,7 +290,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		return err
 	}
 	a.Activities.Sweep, err = sweep.New(sweep.Options{
-		Interval: p.Config.ResyncInterval, Shards: p.Config.SweepShards, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours, RolloutSpread: p.Config.Settings.RolloutSpread,
+		Interval: p.Config.ResyncInterval, Shards: p.Config.SweepShards, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours, PacingSpan: p.Config.Settings.PacingSpan,
 		Fleet: installations.Reader(p.Cache), Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Manifests.Drift, Marks: a.Activities.Manifests.Steps,
 		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
 	})

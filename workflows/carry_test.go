@@ -25,7 +25,7 @@ var carried embed.FS
 // newCarry makes TestWhatIsCarriedCanBeReadByThePreviousRelease write what is carried now.
 var newCarry = flag.Bool("new-carry", false, "write what runs carry now into testdata, after a release")
 
-// During a roll-out, runs pass between the new release and the previous one, in both directions. The files in testdata
+// During a rolling update, runs pass between the new release and the previous one, in both directions. The files in testdata
 // hold the types that runs carry as the previous release has them: what is in them keeps its name and its type, so
 // that it can read what this one carries. A field that is new is no matter: the previous release passes it over, and
 // this one takes its absence for its zero.

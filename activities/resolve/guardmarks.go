@@ -68,7 +68,7 @@ func (a *Activities) paced(manifest *v1beta2.Manifest, affected int, result *Res
 	}
 	reservation.Cancel()
 	all := time.Duration(affected) * time.Minute / time.Duration(guard.limits.PerMinute)
-	share := desired.RolloutDelay(manifest.UID, "removal", all)
+	share := desired.PacingDelay(manifest.UID, "removal", all)
 	result.Paced = true
 	result.reconcileAt(guard.now().Add(delay+share), "removals at a limited rate")
 	return false

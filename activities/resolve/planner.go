@@ -72,7 +72,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	agent, version, certificate, err := p.agent(ctx, kyma, view.Sync)
+	planned, version, certificate, err := p.agent(ctx, kyma, view.Sync)
 	if err != nil {
 		return View{}, err
 	}
@@ -87,7 +87,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
-		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma), Agent: agent,
+		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma), Agent: planned,
 		Pinned: func(module v1beta2.Module) desired.Catalog {
 			wanted := view.Wanted
 			wanted.Modules = []v1beta2.Module{module}

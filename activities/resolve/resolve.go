@@ -158,10 +158,10 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *pla
 		}
 	}
 	if plan.Deferred != nil {
-		result.reconcileAt(plan.Deferred.Turn(kyma.UID, a.Settings.RolloutSpread), "the end of a deferral")
+		result.reconcileAt(plan.Deferred.Turn(kyma.UID, a.Settings.PacingSpan), "the end of a deferral")
 	}
 	if plan.Window != nil {
-		result.reconcileAt(plan.Window.Turn(kyma.UID, a.Settings.RolloutSpread), "the maintenance window")
+		result.reconcileAt(plan.Window.Turn(kyma.UID, a.Settings.PacingSpan), "the maintenance window")
 	}
 	if plan.Guarded != nil {
 		failed = append(failed, a.markGuarded(ctx, plan.Guarded))

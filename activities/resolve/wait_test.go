@@ -37,10 +37,10 @@ func turnsOf(t *testing.T, length, span time.Duration) (turns []time.Time, begin
 
 func TestWhenAWindowBeginsForManyTheirTurnsAreSpread(t *testing.T) {
 	for name, test := range map[string]struct{ length, span, over time.Duration }{
-		"over the span of a roll-out":                      {4 * time.Hour, 5 * time.Minute, 5 * time.Minute},
+		"over the pacing span":                             {4 * time.Hour, 5 * time.Minute, 5 * time.Minute},
 		"over less in a window that has little to spare":   {24 * time.Minute, 5 * time.Minute, 2 * time.Minute},
 		"not at all in one that is only just long enough":  {20 * time.Minute, 5 * time.Minute, 0},
-		"not at all where roll-outs are at once":           {4 * time.Hour, 0, 0},
+		"not at all where changes are not paced":           {4 * time.Hour, 0, 0},
 		"over no more than half of what there is to spare": {140 * time.Minute, 10 * time.Hour, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAReconcileAsksForTheKymasTurnInTheWindow(t *testing.T) {
 	for i := range 5 {
 		kyma := desiredtest.Kyma("keda")
 		kyma.UID = types.UID(fmt.Sprintf("kyma-%d", i))
-		b := newBench(t, kyma, desired.Settings{RolloutSpread: 5 * time.Minute}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+		b := newBench(t, kyma, desired.Settings{PacingSpan: 5 * time.Minute}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 		require.Len(t, b.reconcile(t).Created, 1)
 		template := &v1beta2.ModuleTemplate{}
 		require.NoError(t, b.Cluster.Get(t.Context(), client.ObjectKey{Namespace: desiredtest.Namespace, Name: "keda-regular"}, template))

@@ -126,15 +126,15 @@ func orphans(foreign []v1beta2.Manifest) map[string]bool {
 }
 
 // needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the
-// roll-out of a change that concerns many. A Manifest that somebody removed is created again without waiting for that.
+// paced change of a change that concerns many. A Manifest that somebody removed is created again without waiting for that.
 func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
 		return false, time.Time{} // nothing can be said while the remote side was never accepted
 	}
 	manifests := manifestsDiffer(view)
-	rollout := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
-	if rollout && (!manifests || !manifestGone) {
-		if delay := desired.RolloutDelay(kyma.UID, view.InputsDigest, a.Settings.RolloutSpread); delay > 0 {
+	paced := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
+	if paced && (!manifests || !manifestGone) {
+		if delay := desired.PacingDelay(kyma.UID, view.InputsDigest, a.Settings.PacingSpan); delay > 0 {
 			return true, a.Now().Add(delay)
 		}
 	}

@@ -432,9 +432,9 @@ func TestAnotherReconcileIsDueWhen(t *testing.T) {
 	}
 }
 
-func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
+func TestAReconcileForAPacedChangeIsDueAtTheKymasTurn(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.Settings.RolloutSpread = 2 * time.Hour
+	b.Settings.PacingSpan = 2 * time.Hour
 	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""
@@ -448,9 +448,9 @@ func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 	require.True(t, result.ReconcileAt.After(b.now))
 	require.True(t, result.ReconcileAt.Before(b.now.Add(2*time.Hour)))
 
-	b.Settings.RolloutSpread = 0
+	b.Settings.PacingSpan = 0
 	require.Zero(t, b.report(t).ReconcileAt)
-	b.Settings.RolloutSpread = 2 * time.Hour
+	b.Settings.PacingSpan = 2 * time.Hour
 	b.edit(t, func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" })
 	result = b.report(t)
 	require.True(t, result.NeedsReconcile)
@@ -459,7 +459,7 @@ func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 
 func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.Settings.RolloutSpread = 2 * time.Hour
+	b.Settings.PacingSpan = 2 * time.Hour
 	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""

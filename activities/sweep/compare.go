@@ -44,7 +44,7 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 		return // it waits for others' finalizers
 	}
 	found := w.compareControlPlane(checkCtx, kyma, modules, open)
-	remote := w.compareRemote(checkCtx, kyma, reachable, found.rollout != "")
+	remote := w.compareRemote(checkCtx, kyma, reachable, found.paced != "")
 	w.kickFor(ctx, kyma, found, remote)
 	var quiet []*v1beta2.Manifest
 	for i := range modules {
@@ -80,7 +80,7 @@ type finding struct {
 	reason string
 	// rollout is the digest of inputs that differ only in what many Kymas share: then the leader brings it to the Kyma when it
 	// is its turn.
-	rollout string
+	paced string
 	// stale is a Manifest that the status differs from: aggregating the status will do.
 	stale *v1beta2.Manifest
 	// gone is the kick for a Manifest that the status has and that is gone.
@@ -88,17 +88,17 @@ type finding struct {
 }
 
 // kickFor kicks the Kyma for what was found. What the cluster's owner changed there is a change of the spec like one in
-// the control plane, and does not wait for a roll-out.
+// the control plane, and does not wait for a paced change.
 func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, remote remoteView) {
 	k := kick.Kick{Reason: found.reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	ofRemote := remote.reason != "" && !isSkipped(kyma)
 	switch {
-	case found.rollout != "" && waitsForTurn(remote.reason):
-		if w.rollouts.overdue(kyma.UID, found.rollout, w.options.Now(), w.options.RolloutSpread+rolloutIntervals*w.options.Interval) {
+	case found.paced != "" && waitsForTurn(remote.reason):
+		if w.pacing.overdue(kyma.UID, found.paced, w.options.Now(), w.options.PacingSpan+pacingIntervals*w.options.Interval) {
 			w.kickKyma(ctx, kyma, k)
 		}
 		w.kickForStatus(ctx, kyma, found)
-	case ofRemote && (found.reason == "" || found.rollout != ""):
+	case ofRemote && (found.reason == "" || found.paced != ""):
 		k.Reason, k.Urgent = remote.reason, remote.answers
 		w.kickKyma(ctx, kyma, k)
 	case found.reason != "":
@@ -144,7 +144,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
 		found.reason = "the inputs differ from those last reconciled"
 		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
-			found.rollout = digest
+			found.paced = digest
 		}
 	}
 	if found.reason == "" && found.stale != nil && awaitsUpgrade(kyma, found.stale) {

@@ -14,7 +14,7 @@ import (
 )
 
 // A name on record may be of a Manifest that was never there: then a kick only costs requests, and lets a Kyma overtake its
-// roll-out.
+// paced change.
 func TestWhatIsStillToBeCreatedIsNotMissed(t *testing.T) {
 	unreachable := false
 	shown := func(k *v1beta2.Kyma) {

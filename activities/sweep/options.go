@@ -21,7 +21,7 @@ type Inputs interface {
 }
 
 // RemoteProbe compares a remote cluster with what is wanted there, by reads alone. Awaited says that a change is to be
-// brought there when the Kyma's turn in a roll-out comes.
+// brought there when the Kyma's turn in a paced change comes.
 type RemoteProbe interface {
 	Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error)
 }
@@ -70,8 +70,8 @@ type Options struct {
 	Shards int
 	// ShardsAtOnce is how many shards one worker walks at once (flag sweep-concurrency); 8.
 	ShardsAtOnce int
-	// RolloutSpread is the span over which a change of what many Kymas share reaches them; zero is at once.
-	RolloutSpread time.Duration
+	// PacingSpan is the span over which a change of what many Kymas share reaches them; zero is at once.
+	PacingSpan time.Duration
 	// Ours tells whether an object with these labels belongs to this instance.
 	Ours func(labels map[string]string) bool
 	// Fleet reads Kymas and Manifests from a cache on which fleet.Register was called.
@@ -97,7 +97,7 @@ type Activities struct {
 	// those that wait for a newer version of a module to end its removal,
 	// missed of those that have a Manifest on record that is gone. refusals and unsettled have Manifests instead.
 	reconnects, removals, missed, refusals, unsettled reminders
-	rollouts                                          rollouts
+	pacing                                            pacing
 }
 
 // New returns the activities.

@@ -36,7 +36,7 @@ type fixture struct {
 	probe    func() (bool, string, error)
 	module   shared.State
 	probes   atomic.Int64
-	awaited  atomic.Bool // whether the last probe was told of a roll-out to come
+	awaited  atomic.Bool // whether the last probe was told that a paced change is to come
 	open     Open
 	paused   map[string]bool
 	openErr  error

@@ -120,7 +120,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 			}
 			disturb.undo(t, b)
 			for range 2 * revertLimit {
-				require.True(t, pass(true), "what a roll-out has yet to bring was not undone")
+				require.True(t, pass(true), "what a paced change has yet to bring was not undone")
 			}
 			for range revertLimit {
 				require.True(t, pass(false))

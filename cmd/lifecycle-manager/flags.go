@@ -65,7 +65,7 @@ type flags struct {
 	stopTimeout                   time.Duration
 
 	workflowSlots, controlPlaneSlots, remoteSlots, backgroundSlots int
-	rolloutAtOnce                                                  int
+	pacedAtOnce                                                    int
 
 	removals      resolve.Limits
 	removalBudget budget.Limits
@@ -151,8 +151,8 @@ func (f *flags) groups() flaggroups.Groups {
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
 	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
-	set.DurationVar(&f.settings.RolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
-	set.IntVar(&f.rolloutAtOnce, "module-upgrade-rollout-at-once", watchers.DefaultRolloutAtOnce, "Kymas that a change of the catalog occupies at once")
+	set.DurationVar(&f.settings.PacingSpan, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
+	set.IntVar(&f.pacedAtOnce, "module-upgrade-rollout-at-once", watchers.DefaultPacedAtOnce, "Kymas that a change of the catalog occupies at once")
 	set.Int32Var(&f.sameFailures, "rollout-same-failures", rollout.DefaultSameFailures, "clusters that may fail in the same way with a new version before its rollout is held, whatever the rollout's own limit is")
 	f.analysing.Register(set)
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
@@ -272,11 +272,11 @@ func (f *flags) check() error {
 	if f.registryPulls < 1 || f.registryTimeout < time.Second {
 		return errors.New("--oci-registry-pulls must be at least 1, and --oci-registry-timeout at least 1s")
 	}
-	if f.settings.RolloutSpread < 0 {
-		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.settings.RolloutSpread)
+	if f.settings.PacingSpan < 0 {
+		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.settings.PacingSpan)
 	}
-	if f.rolloutAtOnce < 1 {
-		return fmt.Errorf("--module-upgrade-rollout-at-once must be at least 1, got %d", f.rolloutAtOnce)
+	if f.pacedAtOnce < 1 {
+		return fmt.Errorf("--module-upgrade-rollout-at-once must be at least 1, got %d", f.pacedAtOnce)
 	}
 	if err := f.complete(); err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestWhatIsASettingOfTheInstance(t *testing.T) {
 		"the grace period":             {"--purge-grace-period=1h", true},
 		"what a purge never takes off": {"--skip-finalizer-purging-for=a/b", true},
 		"a window's least size":        {"--min-maintenance-window-size=5m", true},
-		"the roll-out's span":          {"--module-upgrade-rollout-max-delay=2h", true},
+		"the pacing span":              {"--module-upgrade-rollout-max-delay=2h", true},
 		"how events come":              {"--watcher-routing=direct", true},
 		"where events are taken":       {"--kyma-skr-listener-bind-address=:1", false},
 		"an address":                   {"--metrics-bind-address=:1", false},

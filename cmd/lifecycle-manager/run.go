@@ -191,7 +191,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		options := watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents, Unowned: a.Activities.Manifests.Uninstall,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(), RemovalBudget: a.Budget,
+			Policies: policies, PacedAtOnce: f.pacedAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(), RemovalBudget: a.Budget,
 		}
 		if f.settings.Watching.Enabled() {
 			options.Certificates = watchers.TemporalCertificates{Temporal: temporalClient}

@@ -5,14 +5,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
 // Buckets is into how many parts the index IndexBucket splits the Kymas. Whoever divides the fleet into fewer parts takes
 // so many buckets for each, and the index does not depend on how many that are.
 const Buckets = 256
 
-// Position is the place of an entity in hash order: that of the FNV-1a hash of its uid.
-func Position(uid types.UID) uint64 { return digestOf(string(uid)) }
+// Position returns the place of an entity in hash order.
+func Position(uid types.UID) uint64 { return spread.Hash(string(uid)) }
 
 // BucketOf is the bucket of an entity, in 0..Buckets-1.
 func BucketOf(uid types.UID) int { return int(Position(uid) % Buckets) }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/fnv"
 	"slices"
 	"sort"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
 // Strip takes out of what an informer received what nobody reads there. Of a Manifest's inventory it keeps which objects
@@ -36,7 +36,7 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	if len(inventory) == 0 || isStripped(inventory) {
 		return inventory
 	}
-	digests := lists.Map(inventory, func(entry v1beta2.InventoryEntry) uint64 { return digestOf(entry.ID) })
+	digests := lists.Map(inventory, func(entry v1beta2.InventoryEntry) uint64 { return spread.Hash(entry.ID) })
 	slices.Sort(digests)
 	packed := make([]byte, 0, 1+digestBytes*len(digests))
 	packed = append(packed, mark)
@@ -58,12 +58,6 @@ func isStripped(inventory []v1beta2.InventoryEntry) bool {
 	return len(inventory) == 1 && inventory[0].ID != "" && inventory[0].ID[0] == mark
 }
 
-func digestOf(id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	return h.Sum64()
-}
-
 // Claims tells whether one of these objects, by inventory id, may be in a Manifest's inventory, of which only Strip's rest
 // may be left: a yes is to be made sure of by a live read.
 func Claims(m *v1beta2.Manifest, ids map[string]bool) bool {
@@ -72,7 +66,7 @@ func Claims(m *v1beta2.Manifest, ids map[string]bool) bool {
 	}
 	packed := []byte(m.Status.Inventory[0].ID[1:])
 	for id := range ids {
-		if has(packed, digestOf(id)) {
+		if has(packed, spread.Hash(id)) {
 			return true
 		}
 	}

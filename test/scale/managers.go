@@ -60,7 +60,7 @@ func (e *environment) startManagers(ctx context.Context) error {
 }
 
 func (e *environment) managerProgram(m *manager) processes.Program {
-	// An account that priority and fairness do not exempt, and no roll-out delay: all work comes at once.
+	// An account that priority and fairness do not exempt, and no pacing delay: all work comes at once.
 	arguments := []string{
 		"run", "--kubeconfig", e.fleet.ControlPlane.AccessKubeconfig, "--module-upgrade-rollout-max-delay", "0s",
 		"--removal-budget-min", "900", "--removal-budget-window", "1s", // whole fleets are deleted

@@ -27,7 +27,7 @@ const patience = 5 * time.Minute
 
 // While a new version is on its way to a big tenant, an edit comes first, and a small tenant gets its turn.
 // It keeps the server busy, so that it runs beside no other test.
-func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
+func TestAnEditOvertakesAPacedChangeAndNoTenantStarvesAnother(t *testing.T) {
 	_, temporal := temporaltest.Namespace(t, "priorities")
 	accounts := func(_ context.Context, kyma types.NamespacedName) string { return strings.Split(kyma.Name, "-")[0] }
 	sender := kick.NewSender(temporal, nil, accounts)

@@ -77,7 +77,7 @@ func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *te
 	isFound(t, server, namespace, `ExecutionStatus="Running" AND KymaName="demo" AND KymaState="Error" AND FailingModules="sample"`, id)
 }
 
-// In a roll-out to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.
+// In a rolling update to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.
 func TestAKymaIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testing.T) {
 	t.Parallel()
 	namespace, server := temporaltest.Namespace(t, "unknown")

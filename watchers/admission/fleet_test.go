@@ -99,7 +99,7 @@ func newStand(t *testing.T) *stand {
 	require.NoError(t, desired.RegisterIndexes(ctx, mgr.GetFieldIndexer()))
 	require.NoError(t, desired.RegisterKymaIndex(ctx, mgr.GetFieldIndexer()))
 	require.NoError(t, Add(ctx, mgr, Options{
-		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}, RolloutSpread: 5 * time.Minute},
+		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}, PacingSpan: 5 * time.Minute},
 		BindAddress: fmt.Sprintf("127.0.0.1:%d", s.port),
 		Service:     types.NamespacedName{Namespace: s.namespace, Name: s.namespace},
 		URL:         fmt.Sprintf("https://localhost:%d", s.port),

@@ -99,7 +99,7 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 	}
 	text := fmt.Sprintf("moves %s from %s %s to %s%s", numberOf(kymas), module, from, channel.Version, on)
 	if r == nil {
-		return text + over(v.settings.RolloutSpread), nil
+		return text + over(v.settings.PacingSpan), nil
 	}
 	sizes := advance.StageSizes(r, kymas)
 	if len(sizes) == 1 {
@@ -108,7 +108,7 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 	return fmt.Sprintf("%s, in %d stages: %s", text, len(sizes), advance.DescribeStages(sizes)), nil
 }
 
-// over says how long it takes until the last Kyma has its turn. The limit of a roll-out may make it longer.
+// over says how long it takes until the last Kyma has its turn. The limit of paced Kymas may make it longer.
 func over(spread time.Duration) string {
 	if spread <= 0 {
 		return " at once"

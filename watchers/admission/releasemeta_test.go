@@ -152,7 +152,7 @@ func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
 		90 * time.Second: ", spread over 90s",
 		4 * time.Hour:    ", spread over 4h",
 	} {
-		v := releaseMetas{settings: desired.Settings{Mode: desired.ModeSingleCluster, RolloutSpread: spread}, cached: informed(2)}
+		v := releaseMetas{settings: desired.Settings{Mode: desired.ModeSingleCluster, PacingSpan: spread}, cached: informed(2)}
 		warned, err := v.ValidateUpdate(t.Context(), desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"moves 2 Kymas from keda 1.0.0 to 1.1.0 on channel regular" + want}, []string(warned))

@@ -87,7 +87,7 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	require.NotEmpty(t, pushes[2].InputsDigest)
 }
 
-// A roll-out reaches a Kyma as several kicks, and the sweep finds it behind while it waits for its turn.
+// A paced change reaches a Kyma as several kicks, and the sweep finds it behind while it waits for its turn.
 func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		began  time.Duration

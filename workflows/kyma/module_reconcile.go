@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
 // reconcile is one reconcile of the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
@@ -110,7 +110,7 @@ func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f f
 	switch {
 	case m.state.Phase != phaseRest:
 	case m.RetryAt.IsZero() && m.state.Deleting && m.kyma.gone():
-		m.RetryAt = workflow.Now(ctx).Add(leftRetry + pace.Spread(m.ID, leftRetry/4)) // The sweep finds no Kyma to kick.
+		m.RetryAt = workflow.Now(ctx).Add(leftRetry + spread.Delay(leftRetry/4, m.ID)) // The sweep finds no Kyma to kick.
 	case m.RetryAt.IsZero():
 		m.state.Phase = phaseEnded
 	case f.Kind == fault.Unreachable && m.kyma.probe(m) != nil:

@@ -13,7 +13,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
 // reconcile is one whole reconcile of the Kyma: the modules that its remote owner asks for, the Manifests that follow, the
@@ -157,7 +157,7 @@ func (r *run) waitForNextReconcile(ctx workflow.Context) {
 	if r.state.NextReconcile.IsZero() || r.state.Deleting {
 		return
 	}
-	at := r.state.NextReconcile.Add(pace.Spread(r.ID, nextReconcileSpread))
+	at := r.state.NextReconcile.Add(spread.Delay(nextReconcileSpread, r.ID))
 	if r.RetryAt.IsZero() || at.Before(r.RetryAt) {
 		r.RetryAt = at
 	}

@@ -100,7 +100,7 @@ func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
 	next := newParty(t, c, true, settingsWith("mode", "single-cluster"))
 	next.checks(t)
 	require.False(t, next.atWork(), "the old leader leads")
-	require.NoError(t, next.Check(nil), "else the roll-out that is to replace the old leader would wait for it")
+	require.NoError(t, next.Check(nil), "else the rolling update that is to replace the old leader would wait for it")
 	require.Contains(t, next.lines[0], `mode is \"single-cluster\" here`)
 
 	close(next.lead)

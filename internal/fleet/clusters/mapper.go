@@ -108,14 +108,14 @@ func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource)
 	}
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: resource.Group, Version: version}
-		kinds, err := m.resourcesOf(ctx, gv.String())
+		served, err := m.resourcesOf(ctx, gv.String())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return schema.GroupVersionKind{}, err
 		}
-		for kind, info := range kinds {
+		for kind, info := range served {
 			if info.plural == resource.Resource {
 				return gv.WithKind(kind), nil
 			}
@@ -142,14 +142,14 @@ func (m *Mapper) Served(ctx context.Context, group string) (map[string]Served, e
 	all := map[string]Served{}
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: group, Version: version}
-		kinds, err := m.resourcesOf(ctx, gv.String())
+		served, err := m.resourcesOf(ctx, gv.String())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("discover %s: %w", gv, err)
 		}
-		for kind, info := range kinds {
+		for kind, info := range served {
 			served := all[info.plural]
 			served.Kind, served.Namespaced = kind, info.namespaced
 			if info.stored != "" && info.stored == storedAs(gv.WithKind(kind)) {

@@ -63,9 +63,9 @@ type Settings struct {
 	DescriptorRepository string
 	// Purge says when the deletion of a Kyma is forced. It decides about no Manifest, so it is no part of Digest.
 	Purge PurgeSettings
-	// RolloutSpread is the span over which a change of what many Kymas share reaches them
+	// PacingSpan is the span over which a change of what many Kymas share reaches them
 	// (`--module-upgrade-rollout-max-delay`); zero is at once. It is no part of Digest either.
-	RolloutSpread time.Duration
+	PacingSpan time.Duration
 	// Watching says how events come from remote clusters.
 	Watching Watching
 	// StateRule says whose state is a module's state (`--module-state-from`). It decides about no Manifest's spec, so it is

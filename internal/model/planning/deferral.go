@@ -23,9 +23,9 @@ type Deferred struct {
 }
 
 // Turn is when it is a Kyma's turn then. What a policy allows ends for all clusters of a stage at the same instant: they are
-// spread over the span of a roll-out.
+// spread over the pacing span.
 func (d Deferred) Turn(kyma types.UID, span time.Duration) time.Time {
-	return d.Next.Add(desired.RolloutDelay(kyma, "deferral "+d.Next.UTC().Format(time.RFC3339), span))
+	return d.Next.Add(desired.PacingDelay(kyma, "deferral "+d.Next.UTC().Format(time.RFC3339), span))
 }
 
 func newDeferred(version string, until, now time.Time) *Deferred {

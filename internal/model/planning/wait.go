@@ -22,13 +22,13 @@ type Wait struct {
 }
 
 // Turn is when it is a Kyma's turn in the next window; zero where none is known. A window begins for many Kymas at the same
-// instant: their upgrades are spread over the span of a roll-out, or half of what the window has to spare where that is less.
+// instant: their upgrades are spread over the pacing span, or half of what the window has to spare where that is less.
 func (w Wait) Turn(kyma types.UID, span time.Duration) time.Time {
 	if w.Next.IsZero() {
 		return time.Time{}
 	}
 	// Kymas do not keep their places from window to window.
-	return w.Next.Add(desired.RolloutDelay(kyma, "window "+w.Next.UTC().Format(time.RFC3339), min(span, w.Spare/2)))
+	return w.Next.Add(desired.PacingDelay(kyma, "window "+w.Next.UTC().Format(time.RFC3339), min(span, w.Spare/2)))
 }
 
 // Message is for the status, word for word as docs/contract.md#messages has it.

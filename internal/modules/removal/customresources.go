@@ -59,7 +59,7 @@ func (f foundCR) String() string {
 // (docs/design/deletion-and-purge.md#users-data).
 func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs, error) {
 	seen := BlockingCRs{module: m.ModuleName(), mark: inventory.MarkOf(m)}
-	kinds, err := r.dataKinds(ctx, m)
+	found, err := r.dataKinds(ctx, m)
 	if err != nil {
 		return seen, err
 	}
@@ -67,7 +67,7 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(objects.ParallelLists)
-	for _, kind := range kinds {
+	for _, kind := range found {
 		group.Go(func() error {
 			own, stays, others, err := r.crsOf(ctx, kind, module)
 			if err != nil {

@@ -53,7 +53,7 @@ type Kick struct {
 	Gone bool `json:"gone,omitempty"`
 	// Whole asks for a whole reconcile, also where it is a Manifest that changed.
 	Whole bool `json:"whole,omitempty"`
-	// NotBefore delays the reconcile that this kick causes, to spread a roll-out over the fleet.
+	// NotBefore delays the reconcile that this kick causes, to spread a change over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Since is when a watcher saw the change that modules are to be applied for. It is measured only.
 	Since *time.Time `json:"since,omitempty"`

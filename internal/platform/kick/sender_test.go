@@ -54,7 +54,7 @@ func startingWith(attributes int) any {
 	return mock.MatchedBy(func(o client.StartWorkflowOptions) bool { return o.TypedSearchAttributes.Size() == attributes })
 }
 
-// During a roll-out, or after Temporal's database was lost, a server may not know a search attribute yet.
+// During a rolling update, or after Temporal's database was lost, a server may not know a search attribute yet.
 func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T) {
 	send := func(server *mocks.Client, with, without error) (counted, error) {
 		signalled := func(options any, answer error) {

@@ -150,7 +150,7 @@ func unknownLabels(known exported, expression string) (unknown []string, metrics
 // expressionsOfTheChart are those of alerts and panels, by where they are.
 func expressionsOfTheChart(t *testing.T) map[string][]string {
 	t.Helper()
-	files := filepath.Join("..", "..", "deploy", "helm", "lifecycle-manager", "files")
+	files := filepath.Join("..", "..", "..", "deploy", "helm", "lifecycle-manager", "files")
 	found := map[string][]string{}
 	content, err := os.ReadFile(filepath.Join(files, "alerts.yaml"))
 	require.NoError(t, err)

@@ -3,10 +3,10 @@
 package pace
 
 import (
-	"hash/fnv"
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -86,12 +86,5 @@ func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	if shift := attempt - 1; shift < 16 && !f.SlowRetry {
 		wait = min(minBackoff<<max(shift, 0), maxBackoff)
 	}
-	return wait + Spread(id, wait/4), true
-}
-
-// Spread is a share of the given span that depends on the id alone.
-func Spread(id string, span time.Duration) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return time.Duration(int64(span) * int64(h.Sum32()%1000) / 1000)
+	return wait + spread.Delay(wait/4, id), true
 }

@@ -29,17 +29,17 @@ func TestKicksAreActedOnAtTheRightTime(t *testing.T) {
 		due     time.Time
 		waits   bool
 	}{
-		"without a kick nothing is due":                             {pace: Pace{}, pending: mailbox.Pending{}},
-		"the first kick is due at once":                             {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, waits: true},
-		"a kick during the wait is due when the wait ends":          {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), waits: true},
-		"a kick after the wait is due at once":                      {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, waits: true},
-		"an urgent kick passes the wait":                            {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, waits: true},
-		"a roll-out kick waits for its turn":                        {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, waits: true},
-		"the earliest turn of several counts":                       {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, waits: true},
-		"an ordinary kick overtakes a roll-out":                     {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, waits: true},
-		"an ordinary kick stays ahead of a later roll-out":          {pending: pendingOf(kick.Kick{}, kick.Kick{NotBefore: &later}), due: noon, waits: true},
-		"a kick about the Kyma itself overtakes a roll-out":         {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{Urgent: true}), due: noon, waits: true},
-		"a roll-out whose turn has passed waits for the rate limit": {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{NotBefore: &noon}), due: noon.Add(time.Second), waits: true},
+		"without a kick nothing is due":                                 {pace: Pace{}, pending: mailbox.Pending{}},
+		"the first kick is due at once":                                 {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, waits: true},
+		"a kick during the wait is due when the wait ends":              {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), waits: true},
+		"a kick after the wait is due at once":                          {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, waits: true},
+		"an urgent kick passes the wait":                                {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, waits: true},
+		"a paced kick waits for its turn":                               {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, waits: true},
+		"the earliest turn of several counts":                           {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, waits: true},
+		"an ordinary kick overtakes a paced change":                     {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, waits: true},
+		"an ordinary kick stays ahead of a later paced change":          {pending: pendingOf(kick.Kick{}, kick.Kick{NotBefore: &later}), due: noon, waits: true},
+		"a kick about the Kyma itself overtakes a paced change":         {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{Urgent: true}), due: noon, waits: true},
+		"a paced change whose turn has passed waits for the rate limit": {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{NotBefore: &noon}), due: noon.Add(time.Second), waits: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ package removal
 import (
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
 // Step is what a removal does now.
@@ -99,7 +99,7 @@ const (
 // the fleet.
 func NextCheck(now time.Time, checks int, id string, p Purge, secretMissingSince time.Time) time.Time {
 	wait := min(checkAfter<<min(checks, 8), maxCheckAfter)
-	check := now.Add(wait + pace.Spread(id, wait/4))
+	check := now.Add(wait + spread.Delay(wait/4, id))
 	if sooner := p.check(now); !sooner.IsZero() && sooner.Before(check) {
 		check = sooner
 	}

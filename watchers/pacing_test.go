@@ -43,21 +43,21 @@ func tookIn(kyma client.Object) (before, after *v1beta2.Kyma) {
 	return before, after
 }
 
-// rolledOutByTwo begins a roll-out that has two places, in which Kymas come in this order. It is for a synctest bubble.
-func rolledOutByTwo(t *testing.T, kymas []client.Object) (*watcher, *recorder) {
+// pacedByTwo begins a paced change that has two places, in which Kymas come in this order. It is for a synctest bubble.
+func pacedByTwo(t *testing.T, kymas []client.Object) (*watcher, *recorder) {
 	t.Helper()
 	w, kicks, _ := newWatcher(t, kymas...)
-	w.Settings.RolloutSpread = 0
-	w.rollout = newRollout(2, time.Now)
+	w.Settings.PacingSpan = 0
+	w.pacer = newPacer(2, time.Now)
 	for _, kyma := range kymas {
-		go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
+		go func() { _, _ = w.paceKyma(t.Context(), ofCatalog(kyma)) }()
 		synctest.Wait()
 	}
 	require.Len(t, kicks.sent, 2)
 	return w, kicks
 }
 
-func TestWhomARolloutKicks(t *testing.T) {
+func TestWhomAPacedChangeKicks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kyma   *v1beta2.Kyma
 		reason string
@@ -79,13 +79,13 @@ func TestWhomARolloutKicks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, kicks, _ := newWatcher(t, tc.kyma)
-			res, err := w.rollOut(t.Context(), ofCatalog(tc.kyma))
+			res, err := w.paceKyma(t.Context(), ofCatalog(tc.kyma))
 			require.NoError(t, err)
 			require.Equal(t, tc.waits, res.RequeueAfter > 0)
 			if tc.waits {
 				require.Empty(t, kicks.sent)
-				w.rollout.now = func() time.Time { return now.Add(time.Hour) }
-				_, err := w.rollOut(t.Context(), ofCatalog(tc.kyma))
+				w.pacer.now = func() time.Time { return now.Add(time.Hour) }
+				_, err := w.paceKyma(t.Context(), ofCatalog(tc.kyma))
 				require.NoError(t, err)
 			}
 			if tc.reason == "" {
@@ -101,11 +101,11 @@ func TestWhomARolloutKicks(t *testing.T) {
 }
 
 // A worker waits for its caches to know that version.
-func TestARolloutNamesTheVersionThatCausedIt(t *testing.T) {
+func TestAPacedKickNamesTheVersionThatCausedIt(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
-	w.Settings.RolloutSpread = 0
-	_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+	w.Settings.PacingSpan = 0
+	_, err := w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.NoError(t, err)
 	require.Equal(t, []sent{{"kyma/kcp-system/k0/uid-0", kick.Kick{
 		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7",
@@ -115,7 +115,7 @@ func TestARolloutNamesTheVersionThatCausedIt(t *testing.T) {
 // A catalog that changes again and again would else never reach a Kyma.
 func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
 	at := now
-	r := newRollout(1, func() time.Time { return at })
+	r := newPacer(1, func() time.Time { return at })
 	first := r.wait("uid", "digest", time.Hour)
 	for i := range 20 {
 		at = at.Add(first / 20)
@@ -124,20 +124,20 @@ func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
 }
 
 // What is kicked beyond what gets done waits in Temporal's queues, and edits behind it.
-func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
+func TestPacingKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(4, nil)
-		w, kicks := rolledOutByTwo(t, kymas)
+		w, kicks := pacedByTwo(t, kymas)
 
-		w.rollout.progressed(tookIn(kymas[0]))
+		w.pacer.progressed(tookIn(kymas[0]))
 		synctest.Wait()
 		require.Equal(t, 3, kicks.count(), "one took the change in")
 		before, _ := tookIn(kymas[1])
-		w.rollout.progressed(before, before)
+		w.pacer.progressed(before, before)
 		synctest.Wait()
 		require.Equal(t, 3, kicks.count(), "another status says nothing of it")
 
-		time.Sleep(rolloutPatience)
+		time.Sleep(placeTimeout)
 		synctest.Wait()
 		require.Equal(t, 4, kicks.count(), "one that never tells does not hold up the others for ever")
 	})
@@ -147,9 +147,9 @@ func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(7, nil)
-		w, kicks := rolledOutByTwo(t, kymas)
+		w, kicks := pacedByTwo(t, kymas)
 		done := func(i int) int {
-			w.rollout.progressed(tookIn(kymas[i]))
+			w.pacer.progressed(tookIn(kymas[i]))
 			synctest.Wait()
 			return kicks.count()
 		}
@@ -159,22 +159,22 @@ func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
 		require.Equal(t, 6, done(4))
 		require.Equal(t, 7, done(3), "what was kicked later is not overtaken")
 		require.Equal(t, 7, done(6))
-		require.NotEmpty(t, w.rollout.underWay, "by one only")
+		require.NotEmpty(t, w.pacer.underWay, "by one only")
 	})
 }
 
-func TestAnEditWaitsForNoRollout(t *testing.T) {
+func TestAnEditIsNotPaced(t *testing.T) {
 	kymas := behindBy(3, nil)
 	edited, ok := kymas[2].(*v1beta2.Kyma)
 	require.True(t, ok)
 	edited.Generation = 3
 	w, kicks, _ := newWatcher(t, kymas...)
-	w.Settings.RolloutSpread = 0
-	_, err := w.rollOut(t.Context(), ofCatalog(kymas[0]))
+	w.Settings.PacingSpan = 0
+	_, err := w.paceKyma(t.Context(), ofCatalog(kymas[0]))
 	require.NoError(t, err)
 	blocked, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = w.rollOut(blocked, ofCatalog(kymas[1]))
+	_, err = w.paceKyma(blocked, ofCatalog(kymas[1]))
 	require.ErrorIs(t, err, context.Canceled, "there is no place for a second")
 	_, err = w.kickKyma(t.Context(), kymaRequest{Ref: kick.RefOf(edited), Own: true})
 	require.NoError(t, err)
@@ -183,43 +183,43 @@ func TestAnEditWaitsForNoRollout(t *testing.T) {
 }
 
 // Their reconciles end with a time-out, and say nothing that would free a place.
-func TestUnreachableClustersDelayNoRollout(t *testing.T) {
+func TestUnreachableClustersDelayNoPacedChange(t *testing.T) {
 	kymas := behindBy(3, func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} })
 	healthy := behindBy(4, nil)[3]
 	w, kicks, _ := newWatcher(t, append(kymas, healthy)...)
-	w.Settings.RolloutSpread = 0
+	w.Settings.PacingSpan = 0
 	for _, kyma := range append(kymas, healthy) {
-		_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+		_, err := w.paceKyma(t.Context(), ofCatalog(kyma))
 		require.NoError(t, err)
 	}
 	require.Len(t, kicks.sent, 4)
 	before, after := tookIn(healthy)
 	after.Status.InputsDigest, after.Status.Remote = before.Status.InputsDigest, &v1beta2.RemoteStatus{Reachable: new(false)}
-	w.rollout.progressed(before, after)
-	require.NoError(t, w.rollout.enter(t.Context(), "another"), "one that is found unreachable releases its place")
+	w.pacer.progressed(before, after)
+	require.NoError(t, w.pacer.enter(t.Context(), "another"), "one that is found unreachable releases its place")
 }
 
 // A release is a template and a release meta: two causes, and one reconcile.
 func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
-	w.Settings.RolloutSpread = 0
+	w.Settings.PacingSpan = 0
 	other := ofCatalog(kyma)
 	other.Cause.Kind = "ModuleReleaseMeta"
 	for _, req := range []kymaRequest{ofCatalog(kyma), other} {
-		_, err := w.rollOut(t.Context(), req)
+		_, err := w.paceKyma(t.Context(), req)
 		require.NoError(t, err)
 	}
 	require.Len(t, kicks.sent, 1)
 	w.Inputs = inputs("later")
-	_, err := w.rollOut(t.Context(), other)
+	_, err := w.paceKyma(t.Context(), other)
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 2, "what came after that reconcile began needs another")
 }
 
 // A leader that dies leaves nothing behind: the next finds by their digests who has not applied a change, among the
 // Kymas that it lists.
-func TestTheNextLeaderContinuesWithARollout(t *testing.T) {
+func TestTheNextLeaderContinuesAPacedChange(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
 	done := make(chan error)
@@ -227,11 +227,11 @@ func TestTheNextLeaderContinuesWithARollout(t *testing.T) {
 		_, err := w.kickKyma(t.Context(), kymaRequest{Ref: kick.RefOf(kyma)})
 		done <- err
 	}()
-	passed := <-w.rollout.passed
+	passed := <-w.pacer.passed
 	require.NoError(t, <-done)
 	require.Empty(t, kicks.sent)
-	w.Settings.RolloutSpread = 0
-	_, err := w.rollOut(t.Context(), passed.Object)
+	w.Settings.PacingSpan = 0
+	_, err := w.paceKyma(t.Context(), passed.Object)
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 1)
 	require.Equal(t, "inputs changed while nobody watched", kicks.sent[0].kick.Reason)
@@ -242,13 +242,13 @@ func TestAKickThatCannotBeSentKeepsNoPlace(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, _, _ := newWatcher(t, kyma)
 	w.Kicks = unsent{}
-	_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+	_, err := w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.NoError(t, err)
-	w.rollout.now = func() time.Time { return now.Add(time.Hour) }
-	_, err = w.rollOut(t.Context(), ofCatalog(kyma))
+	w.pacer.now = func() time.Time { return now.Add(time.Hour) }
+	_, err = w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.Error(t, err)
-	require.Negative(t, w.rollout.wait(kyma.GetUID(), "now", time.Hour), "the next try does not wait for a turn again")
-	require.NoError(t, w.rollout.enter(t.Context(), "another"))
+	require.Negative(t, w.pacer.wait(kyma.GetUID(), "now", time.Hour), "the next try does not wait for a turn again")
+	require.NoError(t, w.pacer.enter(t.Context(), "another"))
 }
 
 type unsent struct{ Sender }

@@ -21,16 +21,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// rolloutPatience is how long a Kyma that was kicked keeps its place, if nothing shows that it applied the change.
-const rolloutPatience = 30 * time.Second
+// placeTimeout is how long a Kyma that was kicked keeps its place, if nothing shows that it applied the change.
+const placeTimeout = 30 * time.Second
 
-// rollout kicks the Kymas that a change concerns, such as a new version in a channel, one after the other: each when it is
-// its turn in the span of a roll-out, and no more at once than there are places. Kicks beyond what the workers can handle
+// pacer kicks the Kymas that a change concerns, such as a new version in a channel, one after the other: each when it is
+// its turn in the pacing span, and no more at once than there are places. Kicks beyond what the workers can handle
 // would wait in the queues of workflow tasks, which are served in the order of arrival, and the reconciles that somebody
 // waits for would wait behind them.
 //
 // Nothing of this is stored: the next leader finds by the digests which Kymas have not applied a change.
-type rollout struct {
+type pacer struct {
 	now    func() time.Time
 	places *semaphore.Weighted
 	// overtakes is by how many others a Kyma is overtaken before it loses its place: it then waits for its own cluster, and
@@ -61,68 +61,68 @@ type place struct {
 	entered, overtaken int
 }
 
-func newRollout(atOnce int, now func() time.Time) *rollout {
-	return &rollout{
+func newPacer(atOnce int, now func() time.Time) *pacer {
+	return &pacer{
 		now: now, places: semaphore.NewWeighted(int64(atOnce)), overtakes: max(2, atOnce/2),
 		passed: make(chan event.TypedGenericEvent[kymaRequest]),
 		turns:  map[types.UID]turn{}, underWay: map[types.UID]*place{},
 	}
 }
 
-// addRollout gives the roll-outs a queue and goroutines of their own, since these wait for places.
-func (w *watcher) addRollout(mgr manager.Manager) error {
-	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("rollout").
-		WatchesRawSource(source.TypedChannel(w.rollout.passed, handler.TypedFuncs[kymaRequest, kymaRequest]{
+// addPacing gives paced changes a queue and goroutines of their own, since these wait for places.
+func (w *watcher) addPacing(mgr manager.Manager) error {
+	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("pacing").
+		WatchesRawSource(source.TypedChannel(w.pacer.passed, handler.TypedFuncs[kymaRequest, kymaRequest]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[kymaRequest], q kymaQueue) { q.Add(e.Object) },
 		})).
-		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "rollout", aboutKyma)})
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "pacing", aboutKyma)})
 	for _, src := range w.catalogSources(mgr) {
 		build = build.WatchesRawSource(src)
 	}
-	return build.Complete(reconcile.TypedFunc[kymaRequest](w.rollOut))
+	return build.Complete(reconcile.TypedFunc[kymaRequest](w.paceKyma))
 }
 
-// rollOut kicks a Kyma for a change that concerns many, when it is its turn and there is a place for it.
-func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
+// paceKyma kicks a Kyma for a change that concerns many, when it is its turn and there is a place for it.
+func (w *watcher) paceKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	kyma, digest, err := w.behind(ctx, req)
 	if kyma != nil && w.kymaKick(kyma, req).Urgent {
 		return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 	}
 	// A Kyma that is not to be reconciled would be kicked in vain. It is kicked when that changes.
 	if err != nil || kyma == nil || kyma.IsSkipReconciliation() {
-		w.rollout.forget(req.UID)
+		w.pacer.forget(req.UID)
 		return reconcile.Result{}, err
 	}
-	spread := w.Settings.RolloutSpread
+	spread := w.Settings.PacingSpan
 	if req.Cause.Paced {
 		spread = 0 // what a rollout releases is not to be delayed further
 	}
-	if wait := w.rollout.wait(req.UID, digest, spread); wait > 0 {
+	if wait := w.pacer.wait(req.UID, digest, spread); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	// One whose cluster cannot be reached costs little, and would keep its place to the end.
 	if !kyma.IsMarkedUnreachable() {
-		if err := w.rollout.enter(ctx, req.UID); err != nil {
+		if err := w.pacer.enter(ctx, req.UID); err != nil {
 			return reconcile.Result{}, err
 		}
 		// That may have taken long.
 		if kyma, digest, err = w.behind(ctx, req); err != nil || kyma == nil {
-			w.rollout.forget(req.UID)
+			w.pacer.forget(req.UID)
 			return reconcile.Result{}, err
 		}
 	}
-	if w.rollout.begin(req.UID, digest) {
+	if w.pacer.begin(req.UID, digest) {
 		if err := w.sendKyma(ctx, kyma, req); err != nil {
-			w.rollout.free(req.UID)
+			w.pacer.free(req.UID)
 			return reconcile.Result{}, err
 		}
 	}
-	w.rollout.endTurn(req.UID)
+	w.pacer.endTurn(req.UID)
 	return reconcile.Result{}, nil
 }
 
 // pass takes over a request of the watcher of Kymas.
-func (r *rollout) pass(ctx context.Context, req kymaRequest) error {
+func (r *pacer) pass(ctx context.Context, req kymaRequest) error {
 	select {
 	case r.passed <- event.TypedGenericEvent[kymaRequest]{Object: req}:
 		return nil
@@ -133,12 +133,12 @@ func (r *rollout) pass(ctx context.Context, req kymaRequest) error {
 
 // wait is how long a Kyma has to wait for its turn. A change meanwhile does not delay it further: otherwise a catalog that
 // changes often would never be applied. What is not spread waits for no turn that it got before.
-func (r *rollout) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
+func (r *pacer) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of, waits := r.turns[uid]
 	if of.digest != digest || spread == 0 {
-		at := r.now().Add(desired.RolloutDelay(uid, digest, spread))
+		at := r.now().Add(desired.PacingDelay(uid, digest, spread))
 		if waits && of.at.Before(at) {
 			at = of.at
 		}
@@ -149,7 +149,7 @@ func (r *rollout) wait(uid types.UID, digest string, spread time.Duration) time.
 }
 
 // enter waits for a place. A Kyma that has one keeps it.
-func (r *rollout) enter(ctx context.Context, uid types.UID) error {
+func (r *pacer) enter(ctx context.Context, uid types.UID) error {
 	r.mu.Lock()
 	has := r.underWay[uid] != nil
 	r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *rollout) enter(ctx context.Context, uid types.UID) error {
 	}
 	r.entered++
 	taken := &place{entered: r.entered}
-	taken.ends = time.AfterFunc(rolloutPatience, func() {
+	taken.ends = time.AfterFunc(placeTimeout, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.end(uid, taken)
@@ -177,7 +177,7 @@ func (r *rollout) enter(ctx context.Context, uid types.UID) error {
 }
 
 // begin tells whether a Kyma is to be kicked: not twice for the same inputs while it is under way.
-func (r *rollout) begin(uid types.UID, digest string) bool {
+func (r *pacer) begin(uid types.UID, digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.underWay[uid]
@@ -190,26 +190,26 @@ func (r *rollout) begin(uid types.UID, digest string) bool {
 }
 
 // forget drops all that is known of a Kyma that needs no reconcile.
-func (r *rollout) forget(uid types.UID) {
+func (r *pacer) forget(uid types.UID) {
 	r.endTurn(uid)
 	r.free(uid)
 }
 
-func (r *rollout) endTurn(uid types.UID) {
+func (r *pacer) endTurn(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.turns, uid)
 }
 
 // free ends the time of a Kyma under way.
-func (r *rollout) free(uid types.UID) {
+func (r *pacer) free(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end(uid, r.underWay[uid])
 }
 
 // done ends the time of a Kyma that applied a change, and of those that were kicked before it and overtaken too often.
-func (r *rollout) done(uid types.UID) {
+func (r *pacer) done(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	finished := r.underWay[uid]
@@ -229,7 +229,7 @@ func (r *rollout) done(uid types.UID) {
 }
 
 // end frees a place, once. The caller has locked mu.
-func (r *rollout) end(uid types.UID, taken *place) {
+func (r *pacer) end(uid types.UID, taken *place) {
 	if taken == nil || r.underWay[uid] != taken {
 		return
 	}
@@ -239,7 +239,7 @@ func (r *rollout) end(uid types.UID, taken *place) {
 }
 
 // progressed notes that the status of a Kyma was written: it applied what changed, or its cluster cannot be reached.
-func (r *rollout) progressed(before, after *v1beta2.Kyma) {
+func (r *pacer) progressed(before, after *v1beta2.Kyma) {
 	switch {
 	case after.IsMarkedUnreachable():
 		r.free(after.UID)
@@ -249,7 +249,7 @@ func (r *rollout) progressed(before, after *v1beta2.Kyma) {
 }
 
 // installed notes that a module was applied: what remains is to wait until it is ready, which takes long and costs little.
-func (r *rollout) installed(before, after *v1beta2.Manifest) {
+func (r *pacer) installed(before, after *v1beta2.Manifest) {
 	if owner := metav1.GetControllerOf(after); owner != nil && before.Status.InstalledRef != after.Status.InstalledRef {
 		r.done(owner.UID)
 	}

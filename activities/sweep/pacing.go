@@ -9,11 +9,11 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
-// rolloutIntervals is after how many intervals beyond the span of a roll-out the sweep takes it that the leader has
+// pacingIntervals is after how many intervals beyond the pacing span the sweep takes it that the leader has
 // forgotten a Kyma.
-const rolloutIntervals = 2
+const pacingIntervals = 2
 
-// waitsForTurn tells whether what a cluster lacks may be what a roll-out brings there.
+// waitsForTurn tells whether what a cluster lacks may be what a paced change brings there.
 func waitsForTurn(why string) bool {
 	switch why {
 	case "", syncing.CatalogDiffers, syncing.PullSecretDiffers, syncing.AgentDiffers:
@@ -22,24 +22,24 @@ func waitsForTurn(why string) bool {
 	return false
 }
 
-// rollouts remembers since when Kymas have not applied a change that concerns many. The leader brings it to one after
+// pacing remembers since when Kymas have not applied a change that concerns many. The leader brings it to one after
 // the other; a sweep that kicked all that wait would bring it to them at once. A worker that is new to a Kyma
 // starts again.
-type rollouts struct {
+type pacing struct {
 	mu    sync.Mutex
-	waits map[types.UID]rollout
+	waits map[types.UID]pacedChange
 }
 
-type rollout struct {
+type pacedChange struct {
 	digest string
 	since  time.Time
 }
 
 // maxRollouts bounds what is remembered.
-const maxRollouts = 100_000
+const maxPaced = 100_000
 
 // overdue tells whether a Kyma has waited for longer than the patience, which then starts again.
-func (r *rollouts) overdue(uid types.UID, digest string, now time.Time, patience time.Duration) bool {
+func (r *pacing) overdue(uid types.UID, digest string, now time.Time, patience time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.waits[uid]
@@ -47,9 +47,9 @@ func (r *rollouts) overdue(uid types.UID, digest string, now time.Time, patience
 	if known && last.digest == digest && !late {
 		return false
 	}
-	if r.waits == nil || len(r.waits) >= maxRollouts && !known {
-		r.waits = map[types.UID]rollout{}
+	if r.waits == nil || len(r.waits) >= maxPaced && !known {
+		r.waits = map[types.UID]pacedChange{}
 	}
-	r.waits[uid] = rollout{digest: digest, since: now}
+	r.waits[uid] = pacedChange{digest: digest, since: now}
 	return late
 }

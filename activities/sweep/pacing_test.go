@@ -24,20 +24,20 @@ func (k *kicksOf) Kyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
 }
 
 // rolloutBench is a quiet fleet in which a change of the catalog has reached nobody yet.
-func rolloutBench(t *testing.T, spread time.Duration, prepare func(*fixture, *v1beta2.Kyma)) (*Activities, *kicksOf) {
+func pacingBench(t *testing.T, spread time.Duration, prepare func(*fixture, *v1beta2.Kyma)) (*Activities, *kicksOf) {
 	t.Helper()
 	f, kyma := quiet(), quietKyma()
 	f.digest, kyma.Status.InputsDigest = "own.after", "own.before"
 	prepare(f, kyma)
 	a := activitiesFor(t, f, kyma, quietManifest())
 	kicks := &kicksOf{fixture: f}
-	a.options.Kicks, a.options.RolloutSpread = kicks, spread
+	a.options.Kicks, a.options.PacingSpan = kicks, spread
 	return a, kicks
 }
 
 // The leader brings a change of the catalog to one Kyma after the other.
-func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheRollout(t *testing.T) {
-	a, kicks := rolloutBench(t, 2*time.Hour, func(*fixture, *v1beta2.Kyma) {})
+func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheLeader(t *testing.T) {
+	a, kicks := pacingBench(t, 2*time.Hour, func(*fixture, *v1beta2.Kyma) {})
 	begin := time.Now()
 	now := begin
 	a.options.Now = func() time.Time { return now }
@@ -61,20 +61,20 @@ func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheRollout(t *testing.T) {
 	require.Len(t, kicks.kymas, 2, "and did nothing")
 }
 
-func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
+func TestWhatASweepDoesNotLeaveToPacing(t *testing.T) {
 	edited := func() (bool, string, error) { return true, "remote Kyma was edited", nil }
 	lacks := func() (bool, string, error) { return true, "remote catalog differs", nil }
 	for name, tc := range map[string]struct {
 		prepare func(*fixture, *v1beta2.Kyma)
 		want    string
 	}{
-		"a catalog that the roll-out brings does": {func(f *fixture, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
-		"what the cluster's owner changed":        {func(f *fixture, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
-		"a change of the Kyma itself":             {func(f *fixture, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last reconciled"},
-		"a Kyma without an open workflow":         {func(f *fixture, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
+		"a catalog that a paced change brings does": {func(f *fixture, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
+		"what the cluster's owner changed":          {func(f *fixture, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
+		"a change of the Kyma itself":               {func(f *fixture, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last reconciled"},
+		"a Kyma without an open workflow":           {func(f *fixture, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, kicks := rolloutBench(t, time.Hour, tc.prepare)
+			a, kicks := pacingBench(t, time.Hour, tc.prepare)
 			_, err := walkShard(t, a, shardOf("uid"))
 			require.NoError(t, err)
 			if tc.want == "" {
@@ -87,8 +87,8 @@ func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
 	}
 }
 
-func TestAStatusThatIsBehindIsAggregatedDuringARollout(t *testing.T) {
-	a, kicks := rolloutBench(t, time.Hour, func(_ *fixture, kyma *v1beta2.Kyma) { kyma.Status.Modules[0].State = shared.StateProcessing })
+func TestAStatusThatIsBehindIsAggregatedDuringAPacedChange(t *testing.T) {
+	a, kicks := pacingBench(t, time.Hour, func(_ *fixture, kyma *v1beta2.Kyma) { kyma.Status.Modules[0].State = shared.StateProcessing })
 	for range 2 {
 		_, err := walkShard(t, a, shardOf("uid"))
 		require.NoError(t, err)

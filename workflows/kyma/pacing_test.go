@@ -13,11 +13,11 @@ import (
 )
 
 // rolloutKick is a change of the catalog whose turn comes at a moment.
-func rolloutKick(at time.Time) kick.Kick {
+func pacedKick(at time.Time) kick.Kick {
 	return kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "m", ResourceVersion: "7", NotBefore: &at}
 }
 
-func TestWhatEndsTheWaitForARollout(t *testing.T) {
+func TestWhatEndsTheWaitOfAPacedKick(t *testing.T) {
 	aboutManifest := kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"}
 	for name, tc := range map[string]struct {
 		kick       kick.Kick
@@ -25,7 +25,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 	}{
 		"not a Manifest's state":                              {aboutManifest, 1},
 		"not a Manifest that settled":                         {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
-		"not a sweep that finds the same change":              {rolloutKick(time.Time{}), 1},
+		"not a sweep that finds the same change":              {pacedKick(time.Time{}), 1},
 		"a change of the Kyma itself":                         {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
 		"a change of its access, which nobody spreads":        {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
 		"somebody who asks for a reconcile, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
@@ -38,7 +38,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 				at := start.Add(3 * time.Hour)
 				tc.kick.NotBefore = &at
 			}
-			kickAt(env, time.Minute, rolloutKick(start.Add(2*time.Hour)))
+			kickAt(env, time.Minute, pacedKick(start.Add(2*time.Hour)))
 			kickAt(env, 10*time.Minute, tc.kick)
 			env.RegisterDelayedCallback(func() {
 				require.Equal(t, tc.reconciles, w.count("resolve"), "checks of the catalog before the turn has come")
@@ -55,7 +55,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 	}
 }
 
-func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
+func TestAReportThatFindsAPacedChangeWaitsForTheKymasTurn(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
@@ -76,7 +76,7 @@ func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
+func TestAManifestThatIsGoneIsCreatedAgainDuringAPacedChange(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
@@ -95,11 +95,11 @@ func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestTheWaitForARolloutTravelsWithTheRun(t *testing.T) {
+func TestTheWaitOfAPacedKickIsCarriedToTheNextRun(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
-	kickAt(env, time.Minute, rolloutKick(turn))
+	kickAt(env, time.Minute, pacedKick(turn))
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())

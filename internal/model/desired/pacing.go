@@ -1,20 +1,19 @@
 package desired
 
 import (
-	"hash/fnv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
-// RolloutDelay is the share of a spread that falls to one Kyma, or to one of its Manifests, for one change of what
-// many Kymas share. It depends on the two alone, so that whoever finds the change computes the same: watchers, the
-// sweep and reports name it by the inputs digest that it leads to.
-func RolloutDelay(uid types.UID, change string, spread time.Duration) time.Duration {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(string(uid) + "/" + change))
-	return time.Duration(float64(spread) * float64(h.Sum64()%10_000) / 10_000)
+// PacingDelay returns how long a Kyma, or one of its Manifests, waits for its turn when a change concerns many Kymas. It depends
+// only on the uid and the change, so watchers, the sweep and reports agree on it. They name the change by the inputs digest that
+// it leads to.
+func PacingDelay(uid types.UID, change string, span time.Duration) time.Duration {
+	return spread.Delay(span, string(uid), change)
 }
 
 // digestSeparator stands between the digest of a Kyma's own inputs and that of those that it shares with others.

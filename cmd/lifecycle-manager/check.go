@@ -14,8 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
@@ -59,7 +58,7 @@ It exits with 0 where nothing failed, and with 1 otherwise.`,
 			return check(cmd.Context(), cmd.OutOrStdout(), f, c)
 		},
 	}
-	own := flaggroups.Groups{}
+	own := cli.Groups{}
 	set := own.Add("Check")
 	set.StringVarP(&c.output, "output", "o", outputText, "text or json")
 	set.StringVar(&c.context, "context", "", "context of the kubeconfig; default: its current one")
@@ -72,11 +71,11 @@ It exits with 0 where nothing failed, and with 1 otherwise.`,
 func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	config, err := connection.ControlPlane(f.kubeconfig, c.context)
+	config, err := cli.ControlPlane(f.kubeconfig, c.context)
 	if err != nil {
 		return err
 	}
-	config.Timeout, config.QPS, config.Burst = connectTimeout, f.clientQPS, f.clientBurst
+	config.Timeout, config.QPS, config.Burst = cli.ConnectTimeout, f.clientQPS, f.clientBurst
 	config.Impersonate.UserName = c.as
 	sources, err := sourcesOf(ctx, f, config)
 	if err != nil {
@@ -146,20 +145,20 @@ func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.So
 			return preflight.AskRegistry(ctx, f.registryHost, options, f.registrySecret)
 		}
 	}
-	options, err := connection.Options()
+	options, err := cli.TemporalOptions()
 	if err != nil {
 		return s, err
 	}
 	s.Address, s.Temporal = options.HostPort, options.Namespace
 	s.Dial = func(ctx context.Context) (preflight.TemporalServer, error) {
-		return connection.Connect(ctx, options)
+		return cli.ConnectTemporal(ctx, options)
 	}
 	return s, nil
 }
 
 // dialDeployment connects to Temporal for commands about the worker deployment.
 func dialDeployment(ctx context.Context) (deployment.Deployment, func(), error) {
-	connected, namespace, err := connection.Dial(ctx)
+	connected, namespace, err := cli.DialTemporal(ctx)
 	if err != nil {
 		return deployment.Deployment{}, nil, err
 	}

@@ -40,7 +40,7 @@ max-concurrent-kyma-reconciles: 50
 	require.Equal(t, roleWorkers, f.role)
 	require.True(t, f.leaderElect)
 	require.InDelta(t, 1000, f.clientQPS, 0)
-	require.Equal(t, 50, f.remoteSlots)
+	require.Equal(t, 50, f.slots.Remote)
 	require.Equal(t, 90*time.Second, f.resyncInterval)
 	require.Equal(t, []string{"keda", "a,b"}, f.settings.RestrictedModules)
 	require.Equal(t, "1m30s", instanceSettings(set)["resync-interval"])
@@ -84,7 +84,7 @@ func TestAFileThatIsNotRightIsRefusedByTheNameOfItsKey(t *testing.T) {
 		"what the flag refuses also": {"role: cook", "--role must be"},
 		"no slot":                    {"workflow-slots: 0", "--workflow-slots must be at least 2"},
 		"no name of a module":        {"inject-data-from-kcp-modules: [a/b]", "--inject-data-from-kcp-modules must be names of modules"},
-		"a path below no registry":   {"modules-repository-subpath: a", "neither --oci-registry-host nor --oci-registry-cred-secret is given"},
+		"a path below no registry":   {"modules-repository-subpath: a", "needs a registry: set --oci-registry-host or --oci-registry-cred-secret"},
 		"no mapping":                 {"- role", "cannot unmarshal array"},
 	} {
 		t.Run(name, func(t *testing.T) {

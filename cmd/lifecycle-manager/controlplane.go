@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 )
 
 // controlPlaneFlags say where the control plane is, for the commands that people call.
@@ -22,7 +22,7 @@ func (f *controlPlaneFlags) register(set *pflag.FlagSet) {
 
 // client is for the control plane. Change changes how it is reached.
 func (f *controlPlaneFlags) client(change ...func(*rest.Config)) (client.Client, error) {
-	to, err := connection.ControlPlane(f.kubeconfig, f.context)
+	to, err := cli.ControlPlane(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err
 	}

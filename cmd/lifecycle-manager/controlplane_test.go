@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 )
 
 func TestAWarningOfTheControlPlaneIsLoggedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(path, []byte(twoContexts), 0o600))
-	config, err := connection.ControlPlane(path, "")
+	config, err := cli.ControlPlane(path, "")
 	require.NoError(t, err)
 	var lines []string
 	logged := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))

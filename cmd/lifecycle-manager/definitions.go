@@ -6,14 +6,14 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/definitions"
 )
 
 func newDefinitionsCommand() *cobra.Command {
 	f := &controlPlaneFlags{}
 	return definitions.NewCommand(func() (client.Client, error) {
-		to, err := connection.ControlPlane(f.kubeconfig, f.context)
+		to, err := cli.ControlPlane(f.kubeconfig, f.context)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func TestExitCodesTellWrongUsageFromFailure(t *testing.T) {
 		"an unknown output":               {"status -o yaml", exitUsage, "--output must be tree, wide or json"},
 		"a time-out that is none":         {"status --timeout soon", exitUsage, "invalid argument"},
 		"a flag of run that cannot be":    {"run --role cook", exitUsage, "--role must be"},
-		"access that nobody knows":        {"run --access-secret-allow exec", exitUsage, `--access-secret-allow knows http, insecure-skip-tls-verify, proxy-url, files, not "exec"`},
+		"access that nobody knows":        {"run --access-secret-allow exec", exitUsage, `--access-secret-allow must be http, insecure-skip-tls-verify, proxy-url, files, not "exec"`},
 		"a kubeconfig that is not there":  {"status --kubeconfig " + nowhere, exitFailed, "no such file"},
 		"a context that is not there":     {"status --context nowhere", exitFailed, "nowhere"},
 		"no file to plan with":            {"plan", exitFailed, "--filename is missing"},

@@ -165,8 +165,8 @@ func TestEveryFlagOfAProcessExists(t *testing.T) {
 }
 
 func TestInstancesHaveRecordsOfTheirOwn(t *testing.T) {
-	first, second := recordOf(&flags{}), recordOf(&flags{settings: desired.Settings{ManagedBy: "Second/One"}})
+	first, second := recordOf(&flags{}), recordOf(&flags{fleetFlags: fleetFlags{settings: desired.Settings{ManagedBy: "Second/One"}}})
 	require.Equal(t, "kcp-system/lifecycle-manager-settings", first.String())
 	require.NotEqual(t, first.Name, second.Name)
-	require.Equal(t, "elsewhere", recordOf(&flags{leaderElectionNamespace: "elsewhere"}).Namespace)
+	require.Equal(t, "elsewhere", recordOf(&flags{leaseFlags: leaseFlags{leaderElectionNamespace: "elsewhere"}}).Namespace)
 }

@@ -1,26 +1,20 @@
 package main
 
 import (
-	"crypto/tls"
 	"fmt"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/certificates"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/worker"
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
@@ -48,7 +42,7 @@ func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Info
 	if err := routing.AddToScheme(f.settings, scheme); err != nil {
 		return nil, nil, fmt.Errorf("make the scheme: %w", err)
 	}
-	config, err := connection.ControlPlane(f.kubeconfig, "")
+	config, err := cli.ControlPlane(f.kubeconfig, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,22 +73,4 @@ func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Info
 		GracefulShutdownTimeout:       &stop,
 	})
 	return mgr, informers, err
-}
-
-// metricsServer serves metrics as the flags say. With --metrics-secure, who scrapes shows a token, and the API server says
-// whether it may get /metrics.
-func (f *flags) metricsServer() server.Options {
-	options := server.Options{BindAddress: f.metricsAddress}
-	if f.metricsSecure {
-		options.SecureServing, options.CertDir = true, f.metricsCertDir
-		options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return options
-}
-
-// showCertificates says in metrics when the certificates of this process expire.
-func (f *flags) showCertificates(controlPlane *rest.Config, toTemporal *tls.Config) error {
-	return certificates.Register(metrics.Registry, certificates.Shown{
-		ControlPlane: controlPlane, Temporal: toTemporal, MetricsFolder: f.metricsCertDir, Webhook: f.webhook.serving.Load,
-	})
 }

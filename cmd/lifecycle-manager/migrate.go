@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/migration"
 )
@@ -29,7 +29,7 @@ func newMigrateCommand() *cobra.Command {
 		return live, namespaces, options, err
 	}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
-		to, err := connection.ControlPlane(f.kubeconfig, f.context)
+		to, err := cli.ControlPlane(f.kubeconfig, f.context)
 		if err != nil {
 			return nil, nil, err
 		}

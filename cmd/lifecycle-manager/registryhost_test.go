@@ -22,7 +22,7 @@ func TestTheSchemeOfTheRegistrySaysWhetherItIsSpokenToWithTLS(t *testing.T) {
 		"http://localhost:5000":            {repository: "localhost:5000/modules", plain: []string{"localhost:5000"}},
 		"http://registry.example.com/kyma": {repository: "registry.example.com/kyma/modules", plain: []string{"registry.example.com"}},
 	} {
-		f := &flags{registryHost: given, registrySubpath: "modules"}
+		f := &flags{registryFlags: registryFlags{registryHost: given, registrySubpath: "modules"}}
 		require.NoError(t, f.readRegistryHost(), given)
 		require.Equal(t, want.plain, f.plainHTTPHosts, given)
 		if given != "" {
@@ -31,7 +31,7 @@ func TestTheSchemeOfTheRegistrySaysWhetherItIsSpokenToWithTLS(t *testing.T) {
 		require.NoError(t, f.readRegistryHost(), "twice is as once")
 	}
 	for _, given := range []string{"ftp://registry.example.com", "http://", "https://user:secret@registry.example.com"} {
-		err := (&flags{registryHost: given}).readRegistryHost()
+		err := (&flags{registryFlags: registryFlags{registryHost: given}}).readRegistryHost()
 		require.ErrorContains(t, err, "must be a host", given)
 		require.NotContains(t, err.Error(), "secret")
 	}
@@ -70,7 +70,7 @@ func TestTheRegistryIsThatOfTheCredentialsOrOneOfThem(t *testing.T) {
 				builder.WithObjects(secret)
 			}
 			secrets := builder.Build()
-			f := &flags{registryHost: test.flag, registrySecret: "creds", registrySubpath: "modules"}
+			f := &flags{registryFlags: registryFlags{registryHost: test.flag, registrySecret: "creds", registrySubpath: "modules"}}
 			require.NoError(t, f.readRegistryHost())
 			err := f.takeRegistry(t.Context(), secrets)
 			if test.fails != "" {
@@ -101,9 +101,9 @@ func TestLayersMayComeFromTheRegistriesOfAllSettings(t *testing.T) {
 		flags *flags
 		want  artifacts.Registries
 	}{
-		"any where none is listed": {flags: &flags{registryHost: "own.example.com", remoteTemplateRegistries: []string{"users.example.com"}}},
+		"any where none is listed": {flags: &flags{registryFlags: registryFlags{registryHost: "own.example.com"}, trustFlags: trustFlags{remoteTemplateRegistries: []string{"users.example.com"}}}},
 		"those of other settings besides": {
-			flags: &flags{allowedRegistries: []string{"b.example.com", "a.example.com:5000"}, registryHost: "own.example.com/path", remoteTemplateRegistries: []string{"users.example.com"}},
+			flags: &flags{registryFlags: registryFlags{allowedRegistries: []string{"b.example.com", "a.example.com:5000"}, registryHost: "own.example.com/path"}, trustFlags: trustFlags{remoteTemplateRegistries: []string{"users.example.com"}}},
 			want:  artifacts.Registries{"a.example.com:5000", "b.example.com", "own.example.com", "users.example.com"},
 		},
 	} {
@@ -111,6 +111,6 @@ func TestLayersMayComeFromTheRegistriesOfAllSettings(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, test.want, got, name)
 	}
-	_, err := allowedRegistries(&flags{allowedRegistries: []string{"https://a.example.com"}})
+	_, err := allowedRegistries(&flags{registryFlags: registryFlags{allowedRegistries: []string{"https://a.example.com"}}})
 	require.ErrorContains(t, err, `--oci-registry-allowed: "https://a.example.com" is not the host of a registry`)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -35,9 +35,9 @@ type statusFlags struct {
 
 // Outputs of `lifecycle-manager status`.
 const (
-	outputTree = string(screen.Tree)
-	outputWide = string(screen.Wide)
-	outputJSON = string(screen.JSON)
+	outputTree = string(cli.OutputTree)
+	outputWide = string(cli.OutputWide)
+	outputJSON = string(cli.OutputJSON)
 )
 
 func newStatusCommand() *cobra.Command {
@@ -113,7 +113,7 @@ func showStatus(ctx context.Context, s streams, f *statusFlags, name string) err
 	}
 	found := atwork.NewProblems(reader, clock.Now)
 	read := func(ctx context.Context) (tree.Fleet, error) { return readFleet(ctx, reader, found, f.namespace, name) }
-	to := screen.New(s.out, screen.Output(f.output), os.Getenv)
+	to := cli.NewScreen(s.out, cli.Output(f.output), os.Getenv)
 	if !f.watch && !f.untilReady {
 		fleet, err := read(ctx)
 		if err != nil {

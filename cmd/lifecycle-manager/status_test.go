@@ -20,9 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/atwork"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -134,7 +133,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func shownAs(t *testing.T, output string, fleet tree.Fleet) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, screen.New(&out, screen.Output(output), func(string) string { return "" }).Once(fleet))
+	require.NoError(t, cli.NewScreen(&out, cli.Output(output), func(string) string { return "" }).Once(fleet))
 	return out.String()
 }
 
@@ -219,11 +218,11 @@ func TestAContextChoosesTheControlPlane(t *testing.T) {
 	for _, given := range []string{path, ""} {
 		t.Setenv("KUBECONFIG", path)
 		for name, host := range map[string]string{"": "https://first.example.com", "second": "https://second.example.com"} {
-			config, err := connection.ControlPlane(given, name)
+			config, err := cli.ControlPlane(given, name)
 			require.NoError(t, err)
 			require.Equal(t, host, config.Host)
 		}
-		_, err := connection.ControlPlane(given, "third")
+		_, err := cli.ControlPlane(given, "third")
 		require.ErrorContains(t, err, "third")
 	}
 }

@@ -18,8 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/bundle"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 )
 
@@ -53,7 +52,7 @@ or its file, goes before them. Nothing is changed. What cannot be read is missin
 			return writeBundle(cmd.Context(), cmd.ErrOrStderr(), f, b)
 		},
 	}
-	own := flaggroups.Groups{}
+	own := cli.Groups{}
 	set := own.Add("Support bundle")
 	set.StringVarP(&b.output, "output", "o", "", "file to write, a .tar.gz")
 	set.StringVar(&b.context, "context", "", "context of the kubeconfig; default: its current one")
@@ -105,11 +104,11 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 		return s, fmt.Errorf("%w: --pod-selector: %w", errUsage, err)
 	}
 	s.PodLabels = client.MatchingLabels(selected)
-	config, err := connection.ControlPlane(f.kubeconfig, b.context)
+	config, err := cli.ControlPlane(f.kubeconfig, b.context)
 	if err != nil {
 		return s, err
 	}
-	config.Timeout = connectTimeout
+	config.Timeout = cli.ConnectTimeout
 	checked, err := sourcesOf(ctx, f, config)
 	if err != nil {
 		return s, err
@@ -121,7 +120,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 	if s.Core, err = kubernetes.NewForConfig(config); err != nil {
 		return s, fmt.Errorf("make the client for logs: %w", err)
 	}
-	options, err := connection.Options()
+	options, err := cli.TemporalOptions()
 	if err != nil {
 		return s, err
 	}

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 )
 
@@ -63,7 +63,7 @@ func TestTheArgumentsOfUpstreamStartTheProcess(t *testing.T) {
 	f.groups().AddTo(command)
 	require.NoError(t, command.ParseFlags(append(ofUpstream(), ofEarlierUpstream()...)))
 	require.NoError(t, f.check())
-	_, err := logs.ParseLevel(f.logLevel)
+	_, err := cli.ParseLevel(f.logLevel)
 	require.NoError(t, err)
 	require.Equal(t, "kyma-system", f.settings.SyncNamespace)
 	require.True(t, f.leaderElect)
@@ -107,11 +107,11 @@ func TestLogLevelsOfUpstreamAreNumbers(t *testing.T) {
 		"0": zapcore.WarnLevel, "1": zapcore.InfoLevel, "2": zapcore.DebugLevel, "9": zapcore.DebugLevel, "-1": zapcore.DebugLevel,
 		"info": zapcore.InfoLevel, "error": zapcore.ErrorLevel,
 	} {
-		level, err := logs.ParseLevel(given)
+		level, err := cli.ParseLevel(given)
 		require.NoError(t, err, given)
 		require.Equal(t, enabled, level, given)
 	}
-	_, err := logs.ParseLevel("loud")
+	_, err := cli.ParseLevel("loud")
 	require.Error(t, err)
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
@@ -21,12 +21,12 @@ type pollers struct{ controlPlane client.Reader }
 // unpolled is problems.unpolled. Nothing is known if the environment does not say where Temporal is, or if its namespace is
 // another instance's.
 func (p pollers) unpolled(ctx context.Context, instance string) (problem string, known bool) {
-	if !connection.IsGiven() {
+	if !cli.HasTemporalAddress() {
 		return "", false
 	}
 	ctx, cancel := context.WithTimeout(ctx, pollersWithin)
 	defer cancel()
-	temporal, namespace, err := connection.Dial(ctx)
+	temporal, namespace, err := cli.DialTemporal(ctx)
 	if err != nil {
 		return "Temporal cannot be used from here: " + err.Error(), true
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 )
 
 // CommandName is the name of the command.
@@ -25,7 +25,7 @@ var ErrWouldChange = errors.New("something would change")
 
 // Program is what the command shares with `lifecycle-manager run`.
 type Program struct {
-	Flags flaggroups.Groups
+	Flags cli.Groups
 	// Read takes over what was given.
 	Read func(*pflag.FlagSet) error
 	// ErrUsage is wrapped by what is wrong with the command line.
@@ -83,7 +83,7 @@ because of wrong usage.`,
 			return c.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	own := flaggroups.Groups{}
+	own := cli.Groups{}
 	set := own.Add("Plan")
 	set.StringSliceVarP(&c.files, "filename", "f", nil, "file or folder with the objects to apply, or - for standard input")
 	set.BoolVar(&c.objects, "objects", false, "fetch and render the modules that change, and say which of their objects and fields do")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
@@ -78,7 +78,7 @@ which modules change their state, for each value of --module-state-from.`,
 			return m.plan(cmd.Context(), cmd.OutOrStdout(), names)
 		},
 	}
-	groups := flaggroups.Groups{}
+	groups := cli.Groups{}
 	own := groups.Add("Plan")
 	for _, name := range []string{"context", "namespace"} {
 		own.AddFlag(inherited.Lookup(name))

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows"
@@ -149,7 +149,7 @@ func confirm(in io.Reader, out io.Writer, name string) error {
 // requestPurge asks the Kyma's workflow, and starts it where none is open.
 func requestPurge(ctx context.Context, ref kick.Ref) (kymaflow.ReconcileResult, error) {
 	var result kymaflow.ReconcileResult
-	connected, _, err := connection.Dial(ctx)
+	connected, _, err := cli.DialTemporal(ctx)
 	if err != nil {
 		return result, err
 	}

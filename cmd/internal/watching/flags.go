@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
@@ -70,7 +70,7 @@ type Flags struct {
 }
 
 // AddTo registers the flags as a group.
-func (f *Flags) AddTo(groups *flaggroups.Groups) {
+func (f *Flags) AddTo(groups *cli.Groups) {
 	const day = 24 * time.Hour
 	set := groups.Add("Events from remote clusters")
 	set.StringVar(&f.routing, routingFlag, string(desired.RoutingNone), "how events from remote clusters reach the listener: none (there are no events, and the other flags of this group but istio-namespace have no effect), direct (the listener ends mutual TLS itself, behind anything that passes TLS on) or istio (by gateways of Istio)")
@@ -113,7 +113,7 @@ func Names() []string {
 
 // all are the names of all flags of the group.
 func all() []string {
-	var groups flaggroups.Groups
+	var groups cli.Groups
 	(&Flags{}).AddTo(&groups)
 	var names []string
 	groups[0].Set.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })

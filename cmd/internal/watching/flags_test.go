@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
@@ -22,7 +22,7 @@ import (
 // parsed are the flags of a command line, of a build 1.2.3.
 func parsed(t *testing.T, line string) (*watching.Flags, *pflag.FlagSet) {
 	t.Helper()
-	var groups flaggroups.Groups
+	var groups cli.Groups
 	f := &watching.Flags{Build: "1.2.3"}
 	f.AddTo(&groups)
 	require.NoError(t, groups[0].Set.Parse(strings.Fields(line)))

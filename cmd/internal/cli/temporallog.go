@@ -1,4 +1,4 @@
-package logs
+package cli
 
 import (
 	"github.com/go-logr/logr"
@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Temporal is a logger of New for the Temporal SDK. Through slog, keys would be out of reach of who renames them.
-func Temporal(through logr.Logger) log.Logger {
+// TemporalLog is a logger of New for the Temporal SDK. Through slog, keys would be out of reach of who renames them.
+func TemporalLog(through logr.Logger) log.Logger {
 	if underlying, ok := through.GetSink().(zapr.Underlier); ok {
 		return temporalLogger{underlying.GetUnderlying().WithOptions(zap.AddCallerSkip(1)).Sugar()}
 	}

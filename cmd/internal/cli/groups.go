@@ -1,5 +1,4 @@
-// Package flaggroups shows the flags of a command in groups.
-package flaggroups
+package cli
 
 import (
 	"fmt"

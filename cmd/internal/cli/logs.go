@@ -1,5 +1,4 @@
-// Package logs makes the logger of the program, through which all libraries log: each line has the keys of package logkey.
-package logs
+package cli
 
 import (
 	"fmt"
@@ -23,8 +22,8 @@ import (
 
 // Forms of log lines (flag --log-format).
 const (
-	JSON = "json"
-	Text = "text"
+	LogJSON = "json"
+	LogText = "text"
 )
 
 // LogEverything makes all libraries log through this logger.
@@ -34,8 +33,8 @@ func LogEverything(log logr.Logger) {
 	slog.SetDefault(slog.New(logr.ToSlogHandler(log)))
 }
 
-// New logs lines at the given level and above, each with the keys of package logkey.
-func New(level, format string, out io.Writer) (logr.Logger, error) {
+// NewLog logs lines at the given level and above, each with the keys of package logkey.
+func NewLog(level, format string, out io.Writer) (logr.Logger, error) {
 	parsed, err := ParseLevel(level)
 	if err != nil {
 		return logr.Logger{}, fmt.Errorf("--log-level: %w", err)
@@ -44,13 +43,13 @@ func New(level, format string, out io.Writer) (logr.Logger, error) {
 	config.EncodeTime = isoTime
 	var encoder zapcore.Encoder
 	switch format {
-	case JSON:
+	case LogJSON:
 		encoder = zapcore.NewJSONEncoder(config)
-	case Text:
+	case LogText:
 		config.EncodeLevel, config.ConsoleSeparator = zapcore.CapitalLevelEncoder, " "
 		encoder = zapcore.NewConsoleEncoder(config)
 	default:
-		return logr.Logger{}, fmt.Errorf("--log-format must be %s or %s, not %q", JSON, Text, format)
+		return logr.Logger{}, fmt.Errorf("--log-format must be %s or %s, not %q", LogJSON, LogText, format)
 	}
 	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(out)), parsed)
 	// As zap's own configuration for production: of equal lines within a second, the first hundred, and then each hundredth.

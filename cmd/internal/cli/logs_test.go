@@ -1,4 +1,4 @@
-package logs
+package cli
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ func logged(t *testing.T, out *bytes.Buffer) map[string]any {
 
 func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New("info", JSON, &out)
+	log, err := NewLog("info", LogJSON, &out)
 	require.NoError(t, err)
-	sdk := temporallog.With(Temporal(log.WithName("temporal")),
+	sdk := temporallog.With(TemporalLog(log.WithName("temporal")),
 		"Namespace", "lm", "WorkflowType", "KymaWorkflow", "WorkflowID", "kyma/kcp-system/demo/uid", "RunID", "run")
 	sdk.Error("Activity error.", "ActivityType", "ApplyManifest", "Attempt", 2, "Error", errors.New("no route to host"))
 	require.Equal(t, map[string]any{
@@ -42,7 +42,7 @@ func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
 
 func TestLinesOfOtherLibrariesAreSpelledAsOurs(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New("info", JSON, &out)
+	log, err := NewLog("info", LogJSON, &out)
 	require.NoError(t, err)
 	log.Info("Starting workers", "controller", "kyma", "worker count", 8, logkey.WorkflowID, "sweep/03")
 	require.Equal(t, map[string]any{
@@ -52,7 +52,7 @@ func TestLinesOfOtherLibrariesAreSpelledAsOurs(t *testing.T) {
 
 func TestALineNamesItsKymaOnce(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New("info", JSON, &out)
+	log, err := NewLog("info", LogJSON, &out)
 	require.NoError(t, err)
 	log.Info("purge: forced", logkey.Kyma, "kcp-system/demo", logkey.WorkflowID, "kyma/kcp-system/demo/uid")
 	require.Equal(t, 1, strings.Count(out.String(), `"kyma":`))
@@ -72,7 +72,7 @@ func TestAProcessThatAnotherOneWasFasterThanLogsNoError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			log, err := New("info", JSON, &out)
+			log, err := NewLog("info", LogJSON, &out)
 			require.NoError(t, err)
 			log.WithName(test.logger).Error(test.err, test.says)
 			line := logged(t, &out)
@@ -84,13 +84,13 @@ func TestAProcessThatAnotherOneWasFasterThanLogsNoError(t *testing.T) {
 
 func TestLogsMayBeForPeople(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New("error", Text, &out)
+	log, err := NewLog("error", LogText, &out)
 	require.NoError(t, err)
 	log.Info("not at this level")
 	log.Error(errors.New("no route to host"), "no work can be done", logkey.TaskQueue, "q")
 	require.Regexp(t, `^\S+Z ERROR \S+ no work can be done \{"taskQueue": "q", "error": "no route to host"\}\n$`, out.String())
-	_, err = New("info", "xml", &out)
+	_, err = NewLog("info", "xml", &out)
 	require.ErrorContains(t, err, "--log-format must be json or text")
-	_, err = New("loud", Text, &out)
+	_, err = NewLog("loud", LogText, &out)
 	require.ErrorContains(t, err, "--log-level")
 }

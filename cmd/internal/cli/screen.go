@@ -1,5 +1,4 @@
-// Package screen shows the tree of Kymas on a terminal, in a pipe, or to machines.
-package screen
+package cli
 
 import (
 	"bytes"
@@ -19,9 +18,9 @@ type Output string
 
 // Outputs.
 const (
-	Tree Output = "tree"
-	Wide Output = "wide"
-	JSON Output = "json"
+	OutputTree Output = "tree"
+	OutputWide Output = "wide"
+	OutputJSON Output = "json"
 )
 
 // Screen shows Kymas one after the other: on a terminal in the same place, elsewhere each change once.
@@ -38,9 +37,9 @@ type Screen struct {
 	kymas []tree.Kyma
 }
 
-// New finds out what it writes to, and what the environment says about colours (https://no-color.org).
-func New(out io.Writer, how Output, getenv func(string) string) *Screen {
-	s := &Screen{out: out, json: how == JSON, style: tree.Style{Wide: how == Wide}}
+// NewScreen finds out what it writes to, and what the environment says about colours (https://no-color.org).
+func NewScreen(out io.Writer, how Output, getenv func(string) string) *Screen {
+	s := &Screen{out: out, json: how == OutputJSON, style: tree.Style{Wide: how == OutputWide}}
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return s

@@ -1,4 +1,4 @@
-package screen
+package cli
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func TestAWatchFitsTheScreen(t *testing.T) {
 
 func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
 	var out bytes.Buffer
-	s := New(&out, Tree, func(string) string { return "" })
+	s := NewScreen(&out, OutputTree, func(string) string { return "" })
 	k := kymaIn(shared.StateProcessing, "waiting")
 	require.NoError(t, s.Show(tree.Fleet{Kymas: []tree.Kyma{k}}))
 	k.Age += time.Minute
@@ -66,7 +66,7 @@ func TestAWatchSaysThatAKymaIsGone(t *testing.T) {
 		require.NoError(t, s.Show(fleet))
 		return out.String()
 	}
-	s := New(&piped, Tree, func(string) string { return "" })
+	s := NewScreen(&piped, OutputTree, func(string) string { return "" })
 	require.NotContains(t, shows(s, &piped, fleet), "gone")
 	require.Equal(t, "kcp-system/demo is gone\n\n", shows(s, &piped, tree.Fleet{}))
 	require.Empty(t, shows(s, &piped, tree.Fleet{}), "once")
@@ -76,14 +76,14 @@ func TestAWatchSaysThatAKymaIsGone(t *testing.T) {
 	require.True(t, strings.HasPrefix(shows(s, drawn, tree.Fleet{}), "\x1b["+strconv.Itoa(height)+"A\x1b[Jkcp-system/demo is gone\n"), "in the place of the tree")
 	require.NotContains(t, shows(s, drawn, fleet), "A\x1b[J", "the line stays")
 
-	s = New(&piped, JSON, func(string) string { return "" })
+	s = NewScreen(&piped, OutputJSON, func(string) string { return "" })
 	shows(s, &piped, fleet)
 	require.NotContains(t, shows(s, &piped, tree.Fleet{}), "gone", "machines see it by the list")
 }
 
 func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
 	var out bytes.Buffer
-	s := New(&out, JSON, func(string) string { return "" })
+	s := NewScreen(&out, OutputJSON, func(string) string { return "" })
 	k := kymaIn(shared.StateProcessing, "waiting")
 	for _, k.State = range []shared.State{"Processing", "Processing", "Ready"} {
 		require.NoError(t, s.Show(tree.Fleet{Kymas: []tree.Kyma{k}}))
@@ -98,7 +98,7 @@ func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
-	require.False(t, New(file, Tree, func(string) string { return "" }).style.Color, "a file is no terminal")
+	require.False(t, NewScreen(file, OutputTree, func(string) string { return "" }).style.Color, "a file is no terminal")
 
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -107,10 +107,10 @@ func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
 	defer func() { _ = terminal.Close() }()
 	env := map[string]string{"TERM": "xterm"}
 	getenv := func(name string) string { return env[name] }
-	require.True(t, New(terminal, Tree, getenv).style.Color)
+	require.True(t, NewScreen(terminal, OutputTree, getenv).style.Color)
 	env["NO_COLOR"] = "1"
-	require.False(t, New(terminal, Tree, getenv).style.Color)
+	require.False(t, NewScreen(terminal, OutputTree, getenv).style.Color)
 	delete(env, "NO_COLOR")
 	env["TERM"] = "dumb"
-	require.False(t, New(terminal, Tree, getenv).style.Color)
+	require.False(t, NewScreen(terminal, OutputTree, getenv).style.Color)
 }

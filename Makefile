@@ -51,7 +51,7 @@ PACKAGES ?= ./...
 BENCH_ON_FLEET = $(filter ./... ./test/e2e ./test/signals,$(PACKAGES))
 
 # Files that `make generate` writes.
-GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md internal/platform/hint/zz_generated.go \
+GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md docs/reasons.md \
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target each.

@@ -11,23 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Reasons are declared as constants, or given where a fault is made. Both say the same word as the table.
 var reasonsInCode = regexp.MustCompile(`\b(?:Reason|Event)\w+\s*=\s*"([A-Z]\w+)"|\bReason:\s*"([A-Z]\w+)"`)
 
-func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
+func TestEveryReasonIsExplained(t *testing.T) {
 	root := testfleet.Root(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operating.md"))
-	require.NoError(t, err)
-	_, section, found := strings.Cut(string(page), "## What each reason means\n")
-	require.True(t, found)
-	section, _, _ = strings.Cut(section, "\n## ")
 	explained := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.+) \\| (.+) \\|$").FindAllStringSubmatch(section, -1) {
-		require.False(t, explained[row[1]], "%s is explained twice", row[1])
-		explained[row[1]] = true
+	for _, section := range hint.Sections() {
+		for _, r := range section.Reasons {
+			require.False(t, explained[r.Name], "%s is explained twice", r.Name)
+			require.NotEmpty(t, r.Means, r.Name)
+			require.NotEmpty(t, r.Do, r.Name)
+			explained[r.Name] = true
+		}
 	}
 	reasons := map[string]string{}
 	for _, folder := range []string{"activities", "internal", "watchers", "workflows", "worker"} {
@@ -44,11 +44,11 @@ func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
 	}
 	require.Greater(t, len(reasons), 80)
 	for reason, file := range reasons {
-		require.True(t, explained[reason], "docs/operating.md does not say what to do about the reason %s (%s)", reason, file)
+		require.True(t, explained[reason], "internal/platform/hint/reasons.go does not have the reason %s (%s)", reason, file)
 	}
-	source := code(t, "api", "activities", "internal", "watchers", "workflows", "worker")
+	source := regexp.MustCompile(`Name: +"`).ReplaceAllString(code(t, "api", "activities", "internal", "watchers", "workflows", "worker"), "")
 	for reason := range explained {
-		assert.True(t, strings.Contains(source, `"`+reason+`"`), "docs/operating.md explains the reason %s, which nothing gives", reason) //nolint:testifylint // Contains would print all the code
+		assert.True(t, strings.Contains(source, `"`+reason+`"`), "internal/platform/hint/reasons.go has the reason %s, which nothing gives", reason) //nolint:testifylint // Contains would print all the code
 	}
 }
 

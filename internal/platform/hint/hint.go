@@ -1,13 +1,15 @@
-// Package hint knows what can be done about each reason that a status, an Event or a fault has.
+// Package hint knows what to do about each reason that a status, an Event or a fault has.
 //
-// Messages that clients compare stay word for word; what to do about them is a field of its own beside each. The
-// words are those of the tables in docs/operating.md, from which `make generate` writes zz_generated.go, so that a
-// status and the documentation never differ.
+// Clients compare some messages word for word, so the remedy has a field of its own beside each message: the hint. Sections is the
+// table of all reasons. `make generate` writes docs/reasons.md from it, so a status and the documentation never differ.
 package hint
 
 import (
 	"cmp"
 	"errors"
+	"regexp"
+	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -15,8 +17,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// For returns what can be done about a reason; empty where nothing can, or need be, done.
-func For(reason string) string { return ofReason(reason) }
+// remedies maps reasons to their hints.
+//
+//nolint:gochecknoglobals // a constant table
+var remedies = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, s := range Sections() {
+		for _, r := range s.Reasons {
+			if remedy := r.remedy(); remedy != "" {
+				all[r.Name] = remedy
+			}
+		}
+	}
+	return all
+})
+
+// remedy returns Do without its markup, and an empty text if nobody has to act.
+func (r Reason) remedy() string {
+	remedy := strings.ReplaceAll(regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(r.Do, "$1"), "`", "")
+	remedy = strings.TrimPrefix(remedy, "nothing; ")
+	if remedy == "nothing" || strings.HasPrefix(remedy, "nothing:") || strings.HasPrefix(remedy, "nothing,") {
+		return ""
+	}
+	return remedy
+}
+
+// For returns what to do about a reason, and an empty text if nobody has to act.
+func For(reason string) string { return remedies()[reason] }
 
 // Or returns what is known of the one case, or else what can be done about its reason.
 func Or(particular, reason string) string {

@@ -23,6 +23,25 @@ func TestAReasonComesWithWhatCanBeDoneAboutIt(t *testing.T) {
 	require.Equal(t, hint.For("ModuleNotFound"), hint.Or("", "ModuleNotFound"))
 }
 
+func TestNoHintIsGivenIfNobodyHasToAct(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{}
+	for _, section := range hint.Sections() {
+		for _, r := range section.Reasons {
+			texts[r.Name] = r.Do
+			require.NotRegexp(t, "^nothing|`|\\]\\(", hint.For(r.Name), r.Name)
+		}
+	}
+	require.Regexp(t, "^nothing:", texts["Conflict"])
+	require.Empty(t, hint.For("Conflict"))
+	for name, do := range texts {
+		if remedy, found := strings.CutPrefix(do, "nothing; "); found {
+			require.NotEmpty(t, remedy)
+			require.NotEmpty(t, hint.For(name), name)
+		}
+	}
+}
+
 // recorded are the messages and hints of Events.
 type recorded []string
 

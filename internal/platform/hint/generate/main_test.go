@@ -1,42 +1,22 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-func TestWhatToDoIsTakenFromTheTablesOfReasons(t *testing.T) {
+func TestThePageHasATableForEachSection(t *testing.T) {
 	t.Parallel()
-	code, err := generate("# Page\n| `Other` | is | no reason |\n\n## What each reason means\n" +
-		"| reason | means | what to do |\n|---|---|---|\n" +
-		"| `A` | a thing | see [the page](#page): set `--flag` |\n" +
-		"| `B` | another | the same |\n" +
-		"| `C` | a third | nothing: it is tried again |\n" +
-		"| `D` | a fourth | nothing; a label brings it back |\n" +
-		"\n## Next\n| `Late` | is | no reason |\n")
-	require.NoError(t, err)
-	require.Equal(t, `// Code generated from docs/operating.md by make generate. DO NOT EDIT.
-
-package hint
-
-func ofReason(reason string) string {
-	switch reason {
-	case "A":
-		return "see the page: set --flag"
-	case "B":
-		return "see the page: set --flag"
-	case "D":
-		return "a label brings it back"
-	default:
-		return ""
-	}
-}
-`, string(code))
-}
-
-func TestAPageWithoutReasonsIsRefused(t *testing.T) {
-	t.Parallel()
-	_, err := generate("# Page\n")
-	require.EqualError(t, err, "the page has no section about reasons")
+	page := string(generate([]hint.Section{
+		{Title: "First", Text: "About these.", Reasons: []hint.Reason{{Name: "A", Means: "a thing", Do: "see [the page](#page)"}}},
+		{Title: "Second", Reasons: []hint.Reason{{Name: "B", Means: "another", Do: "nothing"}}},
+	}))
+	_, tables, found := strings.Cut(page, "\n## First\n")
+	require.True(t, found)
+	require.Equal(t, "About these.\n\n| reason | means | what to do |\n|---|---|---|\n| `A` | a thing | see [the page](#page) |\n"+
+		"\n## Second\n| reason | means | what to do |\n|---|---|---|\n| `B` | another | nothing |\n", tables)
 }

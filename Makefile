@@ -266,6 +266,7 @@ soak: $(GOTESTSUM)
 generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(HELM_DOCS) ## Generate deep copies, CRDs, the API reference, the table of hints, and what the chart has of them
 	go run ./internal/platform/hint/generate
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=deploy/crds
+	go run ./deploy/crds/generate
 	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
 		--output-path docs/api-reference.md --log-level ERROR
 	go run ./deploy/rights/generate

@@ -10,27 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/api/v1alpha1"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta1"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestSchemeKnowsEveryKindInItsVersions(t *testing.T) {
+func TestSchemeKnowsEveryKind(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme} {
-		require.NoError(t, add(scheme))
-	}
-	kinds := map[string][]string{
-		"v1alpha1": {"Kyma", "ModuleTemplate", "Manifest", "Watcher"},
-		"v1beta1":  {"Kyma", "ModuleTemplate", "Manifest", "Watcher"},
-		"v1beta2":  {"Kyma", "ModuleTemplate", "Manifest", "Watcher", "ModuleReleaseMeta"},
-	}
-	for version, names := range kinds {
-		for _, name := range names {
-			for _, kind := range []string{name, name + "List"} {
-				gvk := schema.GroupVersionKind{Group: "operator.kyma-project.io", Version: version, Kind: kind}
-				require.True(t, scheme.Recognizes(gvk), gvk)
-			}
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	for _, name := range []string{"Kyma", "ModuleTemplate", "Manifest", "Watcher", "ModuleReleaseMeta"} {
+		for _, kind := range []string{name, name + "List"} {
+			gvk := schema.GroupVersionKind{Group: "operator.kyma-project.io", Version: "v1beta2", Kind: kind}
+			require.True(t, scheme.Recognizes(gvk), gvk)
 		}
 	}
 }

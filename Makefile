@@ -154,17 +154,6 @@ scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; 
 scale-compare: ## Compare two records of make scale, as Markdown: A=one.json B=other.json
 	@go run ./test/scale compare $(or $(A),$(error A is missing: the file of a record)) $(or $(B),$(error B is missing: the file of a record))
 
-.PHONY: dashboard-pictures
-dashboard-pictures: $(PROMETHEUS) $(PROMTOOL) ## Draw docs/assets/dashboard-*.svg anew: the dashboards' main panels, from a run on real clusters
-	@answers=$$(mktemp -d); trap 'rm -rf "$$answers"' EXIT; \
-	DASHBOARD_ANSWERS="$$answers" test/run ./test/e2e -run TestDashboardsAndAlertsFindWhatTheyAskFor -count 1 -timeout 20m; \
-	go run -C test/monitoring ./pictures -answers "$$answers" -o $(CURDIR)/docs/assets
-
-.PHONY: scale-page
-scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html, SVG=folder for a file of each chart
-	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(if $(SVG),-svg $(abspath $(SVG))) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))
-	@echo "$(abspath $(or $(PAGE),scale.html))"
-
 ##@ Checks
 
 .PHONY: vet

@@ -50,10 +50,10 @@ It exits with 0 where nothing failed, and with 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.read(cmd.Flags()); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if c.output != outputText && c.output != outputJSON {
-				return fmt.Errorf("%w: --output must be %s or %s, not %q", errUsage, outputText, outputJSON, c.output)
+				return fmt.Errorf("%w: --output must be %s or %s, not %q", cli.ErrUsage, outputText, outputJSON, c.output)
 			}
 			return check(cmd.Context(), cmd.OutOrStdout(), f, c)
 		},
@@ -100,7 +100,7 @@ func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.So
 	clock := &preflight.ServerClock{}
 	config.Wrap(clock.Follow)
 	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now}
-	scheme, err := newScheme()
+	scheme, err := cli.NewScheme()
 	if err != nil {
 		return s, err
 	}

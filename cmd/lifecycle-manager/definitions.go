@@ -11,14 +11,14 @@ import (
 )
 
 func newDefinitionsCommand() *cobra.Command {
-	f := &controlPlaneFlags{}
+	f := &cli.ControlPlaneFlags{}
 	return definitions.NewCommand(func() (client.Client, error) {
-		to, err := cli.ControlPlane(f.kubeconfig, f.context)
+		to, err := cli.ControlPlane(f.Kubeconfig, f.Context)
 		if err != nil {
 			return nil, err
 		}
 		to.QPS = -1 // the command has a pace of its own
-		scheme, err := newScheme()
+		scheme, err := cli.NewScheme()
 		if err != nil {
 			return nil, err
 		}
@@ -27,5 +27,5 @@ func newDefinitionsCommand() *cobra.Command {
 			return nil, fmt.Errorf("make the client of the cluster: %w", err)
 		}
 		return live, nil
-	}, f.register)
+	}, f.Register)
 }

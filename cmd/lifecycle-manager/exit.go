@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 )
@@ -24,9 +25,6 @@ const (
 	// exitWouldChange: `plan` found something to do.
 	exitWouldChange = 2
 )
-
-// errUsage says that the command line is not right.
-var errUsage = errors.New("wrong usage")
 
 // streams are what the commands read and write. Results go to out, everything else to err.
 type streams struct {
@@ -52,7 +50,7 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 		return exitWouldChange // what, is printed already
 	}
 	_, _ = fmt.Fprintln(s.err, "error:", err)
-	if ran && !errors.Is(err, errUsage) {
+	if ran && !errors.Is(err, cli.ErrUsage) {
 		return exitFailed
 	}
 	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())

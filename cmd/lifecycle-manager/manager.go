@@ -4,15 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
@@ -20,22 +15,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
 
-// newScheme knows the core types and our own.
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme, v1beta2.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("make the scheme: %w", err)
-		}
-	}
-	return scheme, nil
-}
-
 // newManager makes the manager, and the informers of its cache where that is limited to namespaces.
 func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Informers, error) {
-	scheme, err := newScheme()
+	scheme, err := cli.NewScheme()
 	if err != nil {
 		return nil, nil, err
 	}

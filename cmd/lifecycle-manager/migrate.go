@@ -16,24 +16,24 @@ import (
 )
 
 func newMigrateCommand() *cobra.Command {
-	f, access, run := &controlPlaneFlags{}, &accessFlags{}, &flags{}
+	f, access, run := &cli.ControlPlaneFlags{}, &accessFlags{}, &flags{}
 	program := run.planProgram()
 	program.Read = func(set *pflag.FlagSet) error {
 		err := run.read(set)
-		f.kubeconfig = run.kubeconfig
+		f.Kubeconfig = run.kubeconfig
 		return err
 	}
 	program.Connect = func(ctx context.Context, says io.Writer, _ string, objects bool) (client.Reader, []string, forecast.Options, error) {
-		live, namespaces, options, err := run.connectPlan(ctx, says, f.context, objects)
+		live, namespaces, options, err := run.connectPlan(ctx, says, f.Context, objects)
 		*access = run.access // also what the instance has recorded
 		return live, namespaces, options, err
 	}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
-		to, err := cli.ControlPlane(f.kubeconfig, f.context)
+		to, err := cli.ControlPlane(f.Kubeconfig, f.Context)
 		if err != nil {
 			return nil, nil, err
 		}
-		scheme, err := newScheme()
+		scheme, err := cli.NewScheme()
 		return to, scheme, err
-	}, f.register, migration.Access{Register: access.register, Check: access.check, Allowed: access.allowed}, program)
+	}, f.Register, migration.Access{Register: access.register, Check: access.check, Allowed: access.allowed}, program)
 }

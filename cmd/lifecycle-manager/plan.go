@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
@@ -24,13 +25,13 @@ func newPlanCommand() *cobra.Command { return forecast.NewCommand((&flags{}).pla
 
 // planProgram is what commands are made of that plan by the flags of `run`.
 func (f *flags) planProgram() forecast.Program {
-	return forecast.Program{Flags: f.groups(), Read: f.read, ErrUsage: errUsage, Scheme: newScheme, Connect: f.connectPlan}
+	return forecast.Program{Flags: f.groups(), Read: f.read, ErrUsage: cli.ErrUsage, Scheme: cli.NewScheme, Connect: f.connectPlan}
 }
 
 // connectPlan is forecast.Program.Connect.
 func (f *flags) connectPlan(ctx context.Context, says io.Writer, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
 	options := forecast.Options{Index: worker.Index}
-	live, err := (&controlPlaneFlags{f.kubeconfig, kubeContext}).client(func(c *rest.Config) { c.QPS, c.Burst = f.clientQPS, f.clientBurst })
+	live, err := (&cli.ControlPlaneFlags{Kubeconfig: f.kubeconfig, Context: kubeContext}).Client(func(c *rest.Config) { c.QPS, c.Burst = f.clientQPS, f.clientBurst })
 	if err != nil {
 		return nil, nil, options, err
 	}

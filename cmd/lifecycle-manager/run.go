@@ -26,7 +26,7 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.read(cmd.Flags()); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			return run(cmd.Context(), f, cmd.Flags())
 		},

@@ -20,7 +20,7 @@ const definitionsWithin = 20 * time.Second
 // mayStart refuses conditions that can only fail later, and makes the client of the control plane without a cache: it reads single
 // objects, and a cache would follow all objects of their kinds.
 func (p *process) mayStart(ctx context.Context) error {
-	scheme, err := newScheme()
+	scheme, err := cli.NewScheme()
 	if err != nil {
 		return err
 	}

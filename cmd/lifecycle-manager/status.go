@@ -27,7 +27,7 @@ import (
 
 // statusFlags are the flags of `lifecycle-manager status`.
 type statusFlags struct {
-	controlPlaneFlags
+	cli.ControlPlaneFlags
 	namespace, output string
 	watch, untilReady bool
 	timeout           time.Duration
@@ -74,7 +74,7 @@ before that as soon as only a change can help: then its message says what is wro
 			return showStatus(cmd.Context(), streams{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}, f, name)
 		},
 	}
-	f.register(cmd.Flags())
+	f.Register(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Kyma; default: kcp-system with a name, all without")
 	cmd.Flags().StringVarP(&f.output, "output", "o", outputTree, "tree; wide, a tree with channels, installed versions, Manifests, conditions and clusters; or json, with --watch a line for each change")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show the tree again whenever it changes")
@@ -87,10 +87,10 @@ func (f *statusFlags) check() error {
 	switch f.output {
 	case outputTree, outputWide, outputJSON:
 	default:
-		return fmt.Errorf("%w: --output must be %s, %s or %s, not %q", errUsage, outputTree, outputWide, outputJSON, f.output)
+		return fmt.Errorf("%w: --output must be %s, %s or %s, not %q", cli.ErrUsage, outputTree, outputWide, outputJSON, f.output)
 	}
 	if f.timeout < 0 {
-		return fmt.Errorf("%w: --timeout must not be negative, got %s", errUsage, f.timeout)
+		return fmt.Errorf("%w: --timeout must not be negative, got %s", cli.ErrUsage, f.timeout)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ var (
 
 func showStatus(ctx context.Context, s streams, f *statusFlags, name string) error {
 	clock := &preflight.ServerClock{}
-	reader, err := f.client(func(c *rest.Config) { c.Wrap(clock.Follow) })
+	reader, err := f.Client(func(c *rest.Config) { c.Wrap(clock.Follow) })
 	if err != nil {
 		return err
 	}

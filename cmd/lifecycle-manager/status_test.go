@@ -184,7 +184,7 @@ func TestAStatusFailsWhileNobodyWorks(t *testing.T) {
 }
 
 func TestOfAKymaTheProblemsOfItsOwnInstanceAreShown(t *testing.T) {
-	scheme, err := newScheme()
+	scheme, err := cli.NewScheme()
 	require.NoError(t, err)
 	kyma := func(name string, labels map[string]string) *v1beta2.Kyma {
 		return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: name, Labels: labels}}

@@ -44,10 +44,10 @@ or its file, goes before them. Nothing is changed. What cannot be read is missin
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.read(cmd.Flags()); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 			}
 			if b.output == "" {
-				return fmt.Errorf("%w: --output must name a file", errUsage)
+				return fmt.Errorf("%w: --output must name a file", cli.ErrUsage)
 			}
 			return writeBundle(cmd.Context(), cmd.ErrOrStderr(), f, b)
 		},
@@ -101,7 +101,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 	}
 	selected, err := labels.ConvertSelectorToLabelsMap(b.pods)
 	if err != nil {
-		return s, fmt.Errorf("%w: --pod-selector: %w", errUsage, err)
+		return s, fmt.Errorf("%w: --pod-selector: %w", cli.ErrUsage, err)
 	}
 	s.PodLabels = client.MatchingLabels(selected)
 	config, err := cli.ControlPlane(f.kubeconfig, b.context)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/cli"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
@@ -92,7 +93,7 @@ func newVersionCommand() *cobra.Command {
 			case "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(thisBuild())
 			default:
-				return fmt.Errorf("%w: --output must be text or json, not %q", errUsage, output)
+				return fmt.Errorf("%w: --output must be text or json, not %q", cli.ErrUsage, output)
 			}
 		},
 	}

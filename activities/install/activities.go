@@ -8,11 +8,11 @@
 //
 // What must stay true:
 //   - The inventory in the Manifest's status contains an object before the object is applied, so that a crash never
-//     leaves objects that no inventory has. The one exception is an upgrade with an unchanged inventory (see
-//     recordIntent).
+//     leaves objects that no inventory has.
 //   - Nothing is pruned before everything has been applied.
-//   - Each write carries the resourceVersion that the decision was based on. If the Manifest changed meanwhile, the
-//     reconcile starts over (manifests.ErrChanged).
+//   - The intent is written at the resourceVersion that the decision was based on. If the Manifest changed meanwhile, the
+//     reconcile starts over (manifests.ErrChanged). What was done is recorded even if the Manifest has changed
+//     (manifests.Steps.RecordStatus).
 //   - The default custom resource belongs to the user after it has been created. It is never applied, and it is not
 //     recreated unless the Manifest says so.
 package install

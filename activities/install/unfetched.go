@@ -13,10 +13,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// observeUnfetched returns the state of a module that is installed as wanted but has drifted while its layers cannot be
-// fetched for the repair. The state comes from the cluster and the inventory, and names the objects that wait for the
-// repair. Otherwise the module would keep showing its state from before the drift, or only the registry's fault.
-// observeUnfetched returns false if the module is not in this situation, or if its cluster cannot be read either.
+// observeUnfetched returns the state of a module that is installed as wanted, but whose layers cannot be fetched for a
+// repair. The state comes from the cluster and the inventory, and names the objects that wait for the repair. Otherwise
+// the module would keep showing its state from before the drift, or only the registry's fault. observeUnfetched returns
+// false if the module is not in this situation, or if its cluster cannot be read either.
 func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, digest string, failure error) (readiness.Observed, bool) {
 	f := fault.Of(failure)
 	if f.Kind != fault.Transient || !artifacts.MayPass(f.Reason) || m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m) {

@@ -16,7 +16,7 @@ type Budget interface {
 	Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, error)
 }
 
-// AdmitInput names the Kyma whose modules are to be purged.
+// AdmitInput names the Kyma to purge.
 type AdmitInput struct {
 	Ref kick.Ref `json:"ref"`
 }

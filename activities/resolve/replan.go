@@ -17,8 +17,9 @@ import (
 // replans is how often a plan is made again because a Manifest differs from the informer's version.
 const replans = 3
 
-// view makes a plan for the Kyma and its Manifests from the informer. It then reads the Manifests that the plan changes
-// live, and plans again if one of them differs. The returned plan is therefore based on the current Manifests.
+// view makes a plan for the Kyma and its Manifests from the informer. It then reads live the Manifests that the plan acts
+// on (View.actedOn), and plans again if one of them differs. The returned plan is therefore based on the current
+// Manifests.
 func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
 	seen := in.Seen
 	all, err := a.Known.Manifests(ctx, kyma, seen)

@@ -7,12 +7,12 @@
 // What must stay true:
 //   - The absence of a catalog object removes nothing. A removal needs an object that positively asks for it, such as a
 //     release meta under deletion (see Planner.obsolete).
-//   - A change of the catalog never removes a module from many Kymas without approval (removalGuard). All removals count
-//     in the removal budget (Budget).
+//   - A change of the catalog never removes a module from many Kymas without approval (removalGuard). All other removals
+//     count in the removal budget (Budget).
 //   - The planned Manifests are recorded in the Kyma's status before they are written (recordPlan). Installers refuse a
 //     Manifest that no plan has.
-//   - Manifests that the plan changes are read live first, and writes carry uid and resourceVersion, so that a stale
-//     informer cannot cause a wrong write.
+//   - A stale informer cannot cause a wrong write. Manifests to remove or replace are read live first (confirm), and
+//     updates carry the uid and resourceVersion that were planned for.
 //   - If nothing changed, nothing is written.
 package resolve
 

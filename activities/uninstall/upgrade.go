@@ -31,7 +31,7 @@ func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manife
 	}
 	job, err := a.applier.Prepare(ctx, m)
 	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {
-		message := "version " + m.Spec.Version + "  could not be applied during the module's removal: " + f.Message
+		message := "version " + m.Spec.Version + " could not be applied during the module's removal: " + f.Message
 		a.steps.Recorder.RecordOnce(m, corev1.EventTypeWarning, EventRemovalUpgradeFailed, message, m)
 		return nil
 	}

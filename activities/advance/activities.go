@@ -1,15 +1,24 @@
-// Package advance has the activity that a rollout's workflow takes its steps by: it reads the rollout live, sees from
-// informers how the clusters are that it concerns, lets package rollout decide, and writes the rollout's status. Which version
-// a cluster gets follows from that status (package desired); watchers hear of it and kick the Kymas.
+// Package advance takes the steps of a rollout (ModuleRollout).
 //
-//	activities.go the activity
-//	observations.go  what informers know of the clusters that a rollout concerns
-//	analysis.go   what Prometheus says of a stage
-//	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back, whether it is a hot-fix
-//	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
-//	status.go     the status, and Events about what is new in it
-//	concerns.go   which clusters a rollout concerns, for watchers too
-//	expected.go   the rollout that a version would get, its stages, and what its promotion would wait for, for forecasts
+// AdvanceRollout is the activity of a rollout's workflow. It reads the rollout live, observes from informers the clusters
+// that the rollout concerns, lets the pure functions in package rollout decide, and writes the rollout's status. The
+// status decides which version a cluster gets (package desired). Watchers see the new status and kick the Kymas.
+//
+// What must stay true:
+//   - A step is safe to repeat. Its decision depends only on what it reads, and it writes the status at the
+//     resourceVersion that it read.
+//   - Informers may be behind. Clusters that were just released count as updating, so that a stale informer never
+//     releases more clusters than allowed.
+//   - If something cannot be read, nothing is decided.
+//
+// The files:
+//   - observations.go observes the clusters.
+//   - analysis.go asks Prometheus about a stage.
+//   - catalog.go reads the channel's version, newer rollouts, whether clusters may be reverted, and the urgency.
+//   - promotion.go edits the release meta to give the next channel the version.
+//   - status.go writes the status and records Events.
+//   - concerns.go finds the clusters that a rollout concerns, also for watchers.
+//   - expected.go forecasts rollouts, their stages and their promotions.
 package advance
 
 import (
@@ -30,36 +39,35 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Options are what the activity needs.
+// Options configures the activity.
 type Options struct {
 	Settings desired.Settings
 	// ControlPlane reads live and writes.
 	ControlPlane client.Client
-	// Informers have Kymas, Manifests and the catalog, with the indexes of desired and fleet.
+	// Informers reads Kymas, Manifests and the catalog from a cache with the indexes of packages desired and fleet.
 	Informers client.Reader
-	// SameFailures is rollout.Situation.SameFailures.
+	// SameFailures has the meaning of rollout.Situation.SameFailures.
 	SameFailures int32
-	// NoApprovals says why approvals are not accepted; empty where they are.
+	// NoApprovals says why approvals are not accepted. It is empty if they are accepted.
 	NoApprovals string
-	// Prometheus answers the queries of analyses; nil where none is configured.
+	// Prometheus answers the queries of analyses. It is nil if no Prometheus is configured.
 	Prometheus Prometheus
-	// Events may be nil.
-	Events hint.Recorder
-	// Clock is time.Now by default.
+	Events     hint.Recorder
+	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Activities work on ModuleRollouts.
+// Activities advances ModuleRollouts.
 type Activities struct {
 	Options
 
 	asked asked
 }
 
-// New makes the activities.
+// New returns the activities.
 func New(o Options) (*Activities, error) {
 	if o.ControlPlane == nil || o.Informers == nil {
-		return nil, errors.New("advance: ControlPlane and Informers must be given")
+		return nil, errors.New("advance: ControlPlane and Informers must not be nil")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -73,23 +81,23 @@ type In struct {
 	Ref kick.Ref `json:"ref"`
 }
 
-// Out is its result.
+// Out is the result of AdvanceRollout.
 type Out struct {
-	// Gone is true where there is no such rollout, or it is not this instance's.
+	// Gone is true if the rollout does not exist, is being deleted, or belongs to another instance.
 	Gone bool `json:"gone,omitempty"`
-	// Ended is true where nothing more is to be done.
+	// Ended is true if nothing more has to be done.
 	Ended bool `json:"ended,omitempty"`
-	// Phase, Stage, Progress and WaitsFor are those of the rollout's status.
+	// Phase, Stage, Progress and WaitsFor are copied from the rollout's status.
 	Phase    string `json:"phase,omitempty"`
 	Stage    string `json:"stage,omitempty"`
 	Progress string `json:"progress,omitempty"`
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Until is when to look again without a change; zero is never.
+	// Until is when to take the next step if nothing changes. Zero means never.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// AdvanceRollout takes the next step of a rollout, as far as it goes now. It may run twice: what it decides follows from what
-// it reads, and it writes the status of the rollout as it read it.
+// AdvanceRollout takes the next step of a rollout, as far as possible now. It is safe to run twice: its decision depends
+// only on what it reads, and it writes the status at the resourceVersion that it read.
 func (a *Activities) AdvanceRollout(ctx context.Context, in In) (Out, error) {
 	r := &v1beta2.ModuleRollout{}
 	err := a.ControlPlane.Get(ctx, in.Ref.Key(), r)
@@ -117,7 +125,8 @@ func (a *Activities) AdvanceRollout(ctx context.Context, in In) (Out, error) {
 	}, nil
 }
 
-// decide gives the rollout the status that follows from what is seen now, and returns when to look again.
+// decide sets the status of the rollout that follows from the current observations. It returns when to take the next
+// step.
 func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time.Time, error) {
 	situation := rollout.Situation{Now: a.Clock(), SameFailures: a.SameFailures, NoApprovals: a.NoApprovals}
 	if err := a.readCatalog(ctx, r, &situation); err != nil {
@@ -145,12 +154,12 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 	return notAfter(until, next.Phase, situation.Now.Add(within)), nil
 }
 
-// recheckQuiet is when clusters are counted again of which some tell nothing of their own accord.
+// recheckQuiet is the delay before clusters are counted again if some of them cause no kicks.
 const recheckQuiet = 5 * time.Second
 
-// concernsQuiet tells whether a step is about clusters that cannot be updated now: nothing of them changes, so no kick comes
-// for them, and those after them would wait for rollout.Recheck. They are not passed over at once, for what they wait for may have been
-// another version: with this one they may update, and then they count.
+// concernsQuiet reports whether a step changes what is released to clusters that cannot be updated now. Such a cluster
+// does not change, so it causes no kick, and the clusters after it would wait for rollout.Recheck. The step must not skip
+// them immediately: they may have been waiting because of another version, and may update to this one.
 func concernsQuiet(before, after *v1beta2.ModuleRollout, observations []rollout.Observation) bool {
 	if before.Status.Stage == after.Status.Stage && before.Status.Released == after.Status.Released {
 		return false

@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// fleetOf has a canary and another cluster, both with keda 1.0.0, and a release meta that wishes 1.1.0.
+// fleetOf returns a canary and another cluster, both with keda 1.0.0, and a release meta that asks for 1.1.0.
 func fleetOf() (first, second *v1beta2.Kyma, objects []client.Object) {
 	first, second = cluster("first", canary), cluster("second")
 	return first, second, []client.Object{
@@ -29,7 +29,7 @@ func fleetOf() (first, second *v1beta2.Kyma, objects []client.Object) {
 	}
 }
 
-// upgrade brings a version to a cluster, as the workflow of its Kyma does.
+// upgrade gives a cluster a version, like the workflow of its Kyma does.
 func (b *bench) upgrade(kyma *v1beta2.Kyma, version string) {
 	b.t.Helper()
 	m := installed(kyma, version)
@@ -38,7 +38,7 @@ func (b *bench) upgrade(kyma *v1beta2.Kyma, version string) {
 	require.NoError(b.t, b.Update(b.t.Context(), m))
 }
 
-func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
+func TestARolloutAdvancesFromStageToStageUntilItCompletes(t *testing.T) {
 	first, second, objects := fleetOf()
 	r := rolloutTo("1.1.0")
 	b := newBench(t, append(objects, r)...)
@@ -51,7 +51,7 @@ func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
 	require.Equal(t, rollout.Everyone, r.Status.Released)
 	require.EqualValues(t, 1, r.Status.ObservedGeneration)
 	require.True(t, r.Status.StartedAt.Time.Equal(begun))
-	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(15*time.Minute)), "that is when the first of them has failed")
+	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(15*time.Minute)), "the first of them has failed by then")
 
 	b.upgrade(first, "1.1.0")
 	require.Equal(t, "1/2", b.step(r).Progress)
@@ -63,8 +63,8 @@ func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
 	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, out)
 }
 
-// etcd went back to a snapshot: what was approved and released since is not known any more, and time has gone on.
-func TestARolloutFromASnapshotGoesOnWhereThatWas(t *testing.T) {
+// etcd was restored from a snapshot: later approvals and releases are lost, and time has passed.
+func TestARolloutContinuesFromARestoredSnapshot(t *testing.T) {
 	first, second, objects := fleetOf()
 	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
 		canary := &r.Spec.Plan.Stages[0]
@@ -90,15 +90,15 @@ func TestARolloutFromASnapshotGoesOnWhereThatWas(t *testing.T) {
 	restored := newBench(t, snapshot...)
 	restored.now = b.now
 	out := restored.step(r)
-	require.Equal(t, "AwaitingApproval", out.Phase, "the approval is gone, and the soak time is over at once")
+	require.Equal(t, "AwaitingApproval", out.Phase, "the approval is lost, and the soak time is already over")
 	require.Equal(t, "canary", out.Stage)
 	require.EqualValues(t, 0, r.Status.Stage, "the other cluster is not released")
 }
 
-// No kick comes for a cluster that stays as it is: those after it must not wait for it long.
-func TestAReleaseToAClusterThatCannotBeUpdatedIsFollowedUpSoon(t *testing.T) {
+// A cluster that does not change causes no kick. The clusters after it must not wait long for it.
+func TestAReleaseToAClusterThatCannotBeUpdatedIsRecheckedSoon(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.Kyma){
-		"it is out of reach":           func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} },
+		"it is unreachable":            func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} },
 		"it has skip-reconciliation":   skipped[*v1beta2.Kyma],
 		"it waits for another version": row(func(m *v1beta2.ModuleStatus) { m.Maintenance = true }),
 	} {
@@ -108,10 +108,10 @@ func TestAReleaseToAClusterThatCannotBeUpdatedIsFollowedUpSoon(t *testing.T) {
 			r := rolloutTo("1.1.0")
 			b := newBench(t, append(objects, r)...)
 			require.Equal(t, begun.Add(recheckQuiet), b.step(r).Until)
-			require.EqualValues(t, 0, r.Status.Stage, "it may update after all")
+			require.EqualValues(t, 0, r.Status.Stage, "the cluster may update after all")
 			out := b.step(r)
 			require.EqualValues(t, 1, r.Status.Stage)
-			require.Equal(t, begun.Add(time.Minute), out.Until, "the other cluster tells of itself")
+			require.Equal(t, begun.Add(time.Minute), out.Until, "the other cluster causes a kick")
 		})
 	}
 }
@@ -124,14 +124,14 @@ func TestTheSameStepTwiceWritesOnce(t *testing.T) {
 	version := r.ResourceVersion
 	b.now = b.now.Add(time.Minute)
 	second := b.step(r)
-	require.Equal(t, first.Until.Add(time.Minute), second.Until, "clusters that are on their way are counted again")
+	require.Equal(t, first.Until.Add(time.Minute), second.Until, "updating clusters are counted again")
 	second.Until = first.Until
 	require.Equal(t, first, second)
 	require.Len(t, b.writes, 1)
 	require.Equal(t, version, r.ResourceVersion)
 }
 
-func TestWhatIsDecidedIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
+func TestADecisionDoesNotOverwriteTheWriteOfAnother(t *testing.T) {
 	_, _, objects := fleetOf()
 	r := rolloutTo("1.1.0")
 	b := newBench(t, append(objects, r)...)
@@ -149,13 +149,13 @@ func TestWhatIsDecidedIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
 	f := fault.Of(err)
 	require.Equal(t, fault.Transient, f.Kind)
 	require.Equal(t, clusters.ReasonConflict, f.Reason)
-	require.Empty(t, b.recorded(), "nothing happened")
+	require.Empty(t, b.recorded(), "a failed write records no Events")
 
-	require.Equal(t, "Paused", b.step(r).Phase, "another attempt sees what was written")
+	require.Equal(t, "Paused", b.step(r).Phase, "another attempt sees the other write")
 	require.Zero(t, r.Status.Released)
 }
 
-func TestARolloutThatIsNotThisOneIsGone(t *testing.T) {
+func TestAnotherRolloutCountsAsGone(t *testing.T) {
 	ours := rolloutTo("1.1.0")
 	others := rolloutTo("1.2.0", ofAnotherInstance)
 	going := rolloutTo("1.3.0", deleted)
@@ -188,7 +188,7 @@ func TestARolloutThatIsDeletedDuringAStepNeedsNoStatus(t *testing.T) {
 	require.Empty(t, b.recorded())
 }
 
-func TestAnEndedRolloutIsLeftAsItIs(t *testing.T) {
+func TestAnEndedRolloutStaysUnchanged(t *testing.T) {
 	for _, phase := range []v1beta2.RolloutPhase{v1beta2.RolloutCompleted, v1beta2.RolloutReverted, v1beta2.RolloutAborted, v1beta2.RolloutSuperseded} {
 		_, _, objects := fleetOf()
 		r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
@@ -201,17 +201,17 @@ func TestAnEndedRolloutIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-func TestTheFirstRolloutOfAPolicyEndsAtOnce(t *testing.T) {
+func TestTheFirstRolloutOfAPolicyCompletesImmediately(t *testing.T) {
 	_, _, objects := fleetOf()
 	r := rolloutTo("1.0.0", func(r *v1beta2.ModuleRollout) {
 		r.Spec.Plan.Stages[0].Soak = &metav1.Duration{Duration: time.Hour}
 	})
 	b := newBench(t, append(objects, r)...)
-	require.Equal(t, "Completed", b.step(r).Phase, "whatever the channel has meanwhile")
-	require.EqualValues(t, 2, r.Status.Stage, "everybody has it")
+	require.Equal(t, "Completed", b.step(r).Phase, "regardless of the channel's current version")
+	require.EqualValues(t, 2, r.Status.Stage, "all clusters have the version")
 }
 
-func TestAStageByCountConsistsOfTheClustersThatThereAreWhenTheRolloutBegins(t *testing.T) {
+func TestAStageByCountTakesTheClustersThatExistWhenTheRolloutBegins(t *testing.T) {
 	objects := []client.Object{desiredtest.ReleaseMeta("keda", "regular=1.1.0")}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		kyma := cluster(name)
@@ -230,7 +230,7 @@ func TestAStageByCountConsistsOfTheClustersThatThereAreWhenTheRolloutBegins(t *t
 	require.Equal(t, bound, r.Status.Stages[0].Bound)
 }
 
-func TestWhatCannotBeReadIsNotDecidedAbout(t *testing.T) {
+func TestAFailedReadDecidesNothing(t *testing.T) {
 	busy := errors.New("busy")
 	for name, refuses := range map[string]func(verb string, object runtime.Object) bool{
 		"the rollout": func(verb string, o runtime.Object) bool {

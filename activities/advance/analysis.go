@@ -11,22 +11,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// Prometheus answers queries; package analysis has one. Its errors are for people.
+// Prometheus answers queries. Package analysis implements it. Its errors are written for people.
 type Prometheus interface {
 	Query(ctx context.Context, query string) ([]rollout.Sample, error)
 }
 
-// NoPrometheus says why no query can be asked where no Prometheus is configured.
+// NoPrometheus is the reason for not asking queries if no Prometheus is configured.
 const NoPrometheus = "no Prometheus is configured (--rollout-prometheus-url)"
 
-// analyse finds out what Prometheus says of the stages whose analysis decides about the next step.
+// analyse queries Prometheus for the stages whose analysis decides about the next step.
 func (a *Activities) analyse(ctx context.Context, r *v1beta2.ModuleRollout, o rollout.Observed, s *rollout.Situation) error {
 	if a.Prometheus == nil {
 		s.NoAnalysis = NoPrometheus
 		return nil
 	}
 	s.Analyses = map[int]rollout.Analysis{}
-	for { // a stage that is over lets the next one be asked about
+	for { // after a stage has passed, the next stage may have queries
 		ask := rollout.ToAsk(r, o, *s)
 		if ask == nil {
 			return nil
@@ -35,7 +35,7 @@ func (a *Activities) analyse(ctx context.Context, r *v1beta2.ModuleRollout, o ro
 		if !known {
 			analysis = rollout.Analysis{At: s.Now, Answers: a.answers(ctx, ask.Queries)}
 			if ctx.Err() != nil {
-				return ctx.Err() // this attempt is over, and that says nothing of Prometheus
+				return ctx.Err() // this attempt has ended, which says nothing about Prometheus
 			}
 			a.asked.note(r, ask, analysis)
 		}
@@ -43,7 +43,7 @@ func (a *Activities) analyse(ctx context.Context, r *v1beta2.ModuleRollout, o ro
 	}
 }
 
-// answers asks all queries of a stage at once.
+// answers runs all queries of a stage in parallel.
 func (a *Activities) answers(ctx context.Context, queries []string) []rollout.Answer {
 	answers := make([]rollout.Answer, len(queries))
 	var all sync.WaitGroup
@@ -60,8 +60,8 @@ func (a *Activities) answers(ctx context.Context, queries []string) []rollout.An
 	return answers
 }
 
-// asked remembers the answers of this process, so that the queries of a rollout are asked once in their interval, however
-// often clusters have it take a step. What is not remembered is asked once more.
+// asked caches answers in this process, so that the queries of a rollout run once per interval, no matter how many
+// clusters cause steps. If an answer is not cached, the query runs again.
 type asked struct {
 	mutex sync.Mutex
 	by    map[types.UID]remembered
@@ -74,7 +74,7 @@ type remembered struct {
 	until      time.Time
 }
 
-// of are the answers to what is to be asked, where they are known and recent enough. An edit of the rollout has all asked anew.
+// of returns the cached answers if they are recent enough. An edit of the rollout invalidates them.
 func (a *asked) of(r *v1beta2.ModuleRollout, ask *rollout.Ask, now time.Time) (rollout.Analysis, bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// prometheus is one in memory: it answers each query with a value, or not.
+// prometheus is an in-memory Prometheus. It answers each query with a value, or fails.
 type prometheus struct {
 	mutex  sync.Mutex
 	asked  []string
@@ -37,7 +37,7 @@ func (p *prometheus) Query(ctx context.Context, query string) ([]rollout.Sample,
 	return []rollout.Sample{{Value: p.values[query]}}, p.fails
 }
 
-// questions are those since they were last read, in order.
+// questions returns the queries since the last call, in order.
 func (p *prometheus) questions() []string {
 	asked := p.asked
 	p.asked = nil
@@ -45,7 +45,8 @@ func (p *prometheus) questions() []string {
 	return asked
 }
 
-// analysed is a rollout whose stage canary soaks for an hour, with two queries, that the canary has got.
+// analysed returns a rollout with a canary stage that soaks for an hour and has two queries. The canary already has the
+// version.
 func analysed(t *testing.T) (*bench, *prometheus, *v1beta2.ModuleRollout, *v1beta2.Kyma) {
 	t.Helper()
 	first, _, objects := fleetOf()
@@ -62,7 +63,7 @@ func analysed(t *testing.T) (*bench, *prometheus, *v1beta2.ModuleRollout, *v1bet
 	return b, p, r, first
 }
 
-func TestQueriesAreAskedWhenTheyAreDue(t *testing.T) {
+func TestQueriesRunWhenTheyAreDue(t *testing.T) {
 	b, p, r, _ := analysed(t)
 	out := b.step(r)
 	require.Equal(t, "Soaking", out.Phase)
@@ -74,27 +75,27 @@ func TestQueriesAreAskedWhenTheyAreDue(t *testing.T) {
 	writes := len(b.writes)
 
 	b.now = begun.Add(4 * time.Minute)
-	require.Equal(t, begun.Add(5*time.Minute), b.step(r).Until, "a step for a cluster does not put the next one off")
+	require.Equal(t, begun.Add(5*time.Minute), b.step(r).Until, "a step for a cluster does not delay the next queries")
 	require.Empty(t, p.questions())
 
 	p.values["errors_1.1.0"] = 0.02
 	b.now = begun.Add(5 * time.Minute)
 	require.Equal(t, begun.Add(10*time.Minute), b.step(r).Until)
 	require.Len(t, p.questions(), 2)
-	require.Len(t, b.writes, writes, "there is nothing new")
+	require.Len(t, b.writes, writes, "there is no change to write")
 
 	b.now = begun.Add(58 * time.Minute)
 	require.Equal(t, begun.Add(time.Hour), b.step(r).Until)
 	require.Len(t, p.questions(), 2)
 	b.now = begun.Add(time.Hour)
 	require.Equal(t, "rest", b.step(r).Stage)
-	require.Len(t, p.questions(), 2, "at the end they are asked whatever the interval is")
+	require.Len(t, p.questions(), 2, "at the end the queries run regardless of the interval")
 	b.now = b.now.Add(10 * time.Minute)
 	b.step(r)
 	require.Empty(t, p.questions(), "the stage is over")
 }
 
-func TestAnEditOfTheRolloutHasQueriesAskedAnew(t *testing.T) {
+func TestAnEditOfTheRolloutRunsItsQueriesAgain(t *testing.T) {
 	b, p, r, _ := analysed(t)
 	b.step(r)
 	p.questions()
@@ -104,7 +105,7 @@ func TestAnEditOfTheRolloutHasQueriesAskedAnew(t *testing.T) {
 	require.Len(t, p.questions(), 2)
 }
 
-func TestAQueryThatFailsHoldsTheRolloutUntilItIsWell(t *testing.T) {
+func TestAQueryOutOfBoundsHoldsTheRolloutUntilItRecovers(t *testing.T) {
 	b, p, r, _ := analysed(t)
 	p.values["errors_1.1.0"] = 0.2
 	b.recorded()
@@ -125,10 +126,10 @@ func TestAQueryThatFailsHoldsTheRolloutUntilItIsWell(t *testing.T) {
 	p.values["errors_1.1.0"] = 0
 	b.now = begun.Add(10 * time.Minute)
 	require.Equal(t, "Soaking", b.step(r).Phase)
-	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(70*time.Minute)), "the soak time begins anew")
+	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(70*time.Minute)), "the soak time starts again")
 }
 
-func TestWithoutAnAnswerAStageIsNotOver(t *testing.T) {
+func TestAStageWaitsForAnswersOfItsQueries(t *testing.T) {
 	b, p, r, _ := analysed(t)
 	p.fails = errors.New("no answer from Prometheus within 10s")
 	b.step(r)
@@ -144,7 +145,7 @@ func TestWithoutAnAnswerAStageIsNotOver(t *testing.T) {
 	require.Equal(t, "rest", b.step(r).Stage)
 }
 
-func TestWithoutAPrometheusARolloutSaysSo(t *testing.T) {
+func TestARolloutReportsThatNoPrometheusIsConfigured(t *testing.T) {
 	b, _, r, _ := analysed(t)
 	b.Prometheus = nil
 	b.step(r)
@@ -152,7 +153,7 @@ func TestWithoutAPrometheusARolloutSaysSo(t *testing.T) {
 	require.Contains(t, b.step(r).WaitsFor, NoPrometheus)
 }
 
-func TestAStepThatIsCutShortSaysNothingOfPrometheus(t *testing.T) {
+func TestAnInterruptedStepCachesNoAnswers(t *testing.T) {
 	b, p, r, _ := analysed(t)
 	p.hangs = true
 	writes := len(b.writes)
@@ -167,7 +168,7 @@ func TestAStepThatIsCutShortSaysNothingOfPrometheus(t *testing.T) {
 	p.hangs = false
 	p.questions()
 	require.Equal(t, "Soaking", b.step(r).Phase)
-	require.Len(t, p.questions(), 2, "nothing was remembered")
+	require.Len(t, p.questions(), 2, "nothing was cached")
 }
 
 func TestAnswersAreForgottenAfterTheirInterval(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 // begun is when the rollouts of these tests begin.
 var begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// bench is the activity over a control plane in memory, which is also what its informers know.
+// bench is the activity with an in-memory control plane, which its informers show too.
 type bench struct {
 	*Activities
 	client.Client
@@ -33,7 +33,7 @@ type bench struct {
 	events *record.FakeRecorder
 	writes []client.Object
 	now    time.Time
-	// fails, where set, is asked before every request.
+	// fails, if set, is called before every request.
 	fails func(verb string, object runtime.Object) error
 }
 
@@ -70,7 +70,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	return b
 }
 
-// inMemory is an API server in memory, with the indexes that informers have.
+// inMemory returns an in-memory API server with the indexes of the informers.
 func inMemory(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -89,10 +89,10 @@ func (b *bench) ask(verb string, object runtime.Object) error {
 	return b.fails(verb, object)
 }
 
-// informersKnow lets informers know of these objects only.
+// informersKnow limits the informers to these objects.
 func (b *bench) informersKnow(objects ...client.Object) { b.Informers = inMemory(b.t, objects...) }
 
-// step takes one step of a rollout, and reads what the control plane has of it then.
+// step takes one step of a rollout, and updates r from the control plane.
 func (b *bench) step(r *v1beta2.ModuleRollout) Out {
 	b.t.Helper()
 	out, err := b.AdvanceRollout(b.t.Context(), In{Ref: kick.RefOf(r)})
@@ -104,7 +104,7 @@ func (b *bench) step(r *v1beta2.ModuleRollout) Out {
 	return out
 }
 
-// recorded are the Events since it was last asked.
+// recorded returns the Events since the last call.
 func (b *bench) recorded() []string {
 	var all []string
 	for len(b.events.Events) > 0 {
@@ -120,8 +120,8 @@ func changed[T any](object T, changes ...func(T)) T {
 	return object
 }
 
-// rolloutTo is the rollout of a version of keda to the channel regular, made for a policy: the stage canary first, and
-// the rest.
+// rolloutTo returns the rollout of a version of keda to the channel regular, created for a policy. It has the stage
+// canary and the rest.
 func rolloutTo(version string, changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
 	return changed(&v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{
@@ -145,7 +145,7 @@ func sequence(n int64) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) { r.Spec.Sequence = n }
 }
 
-// ofAnotherInstance marks an object as not this instance's.
+// ofAnotherInstance marks an object as another instance's.
 func ofAnotherInstance[T client.Object](object T) {
 	object.SetLabels(map[string]string{shared.LabelManagedBy: "another"})
 }
@@ -157,7 +157,7 @@ func deleted[T client.Object](object T) {
 
 func elsewhere[T client.Object](object T) { object.SetNamespace("elsewhere") }
 
-// cluster is a Kyma that has keda from the channel regular.
+// cluster returns a Kyma that has keda from the channel regular.
 func cluster(name string, changes ...func(*v1beta2.Kyma)) *v1beta2.Kyma {
 	kyma := desiredtest.Kyma("keda")
 	kyma.Name, kyma.UID = name, types.UID("uid-"+name)
@@ -166,7 +166,7 @@ func cluster(name string, changes ...func(*v1beta2.Kyma)) *v1beta2.Kyma {
 
 func canary(kyma *v1beta2.Kyma) { kyma.Labels["stage"] = "canary" }
 
-// installed is the Manifest of keda of a cluster, ready in a version.
+// installed returns a cluster's Manifest of keda, ready in a version.
 func installed(kyma *v1beta2.Kyma, version string, changes ...func(*v1beta2.Manifest)) *v1beta2.Manifest {
 	m := &v1beta2.Manifest{
 		ObjectMeta: metav1.ObjectMeta{

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// readCatalog finds out what the catalog says about a rollout.
+// readCatalog reads from the catalog what matters to a rollout.
 func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, s *rollout.Situation) error {
 	index := desired.NewCached(a.Informers)
 	metas, err := index.ReleaseMetas(ctx, r.Spec.ModuleName)
@@ -26,7 +26,7 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 		if known.Namespace != r.Namespace || !a.Settings.Ours(known.Labels) {
 			continue
 		}
-		// Read live: the kick that led here may be about an edit that this process does not know of yet.
+		// Read live, because the kick may be about an edit that this process's informers have not seen yet.
 		meta := &v1beta2.ModuleReleaseMeta{}
 		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), meta); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read ModuleReleaseMeta %s: %w", desired.NameOf(known), err)
@@ -37,7 +37,7 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 			return err
 		}
 		inForce := rollout.InForce(all, r.Spec.Channel, s.Desired)
-		// That it is not among those that informers know of does not mean that it is none: it may be newer than they are.
+		// If informers do not list this rollout at all, it may be newer than they are.
 		if len(inForce) > 0 && inForce[0].UID != r.UID {
 			s.Superseded = rollout.IsNewer(inForce[0], r) || r.IsByHand() && !inForce[0].IsByHand()
 		}
@@ -52,7 +52,7 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 	return nil
 }
 
-// ChannelsOf are the versions of a release meta by channel; that of a mandatory module has no name.
+// ChannelsOf returns the versions of a release meta by channel. The channel of a mandatory module has no name.
 func ChannelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
 	if meta.Spec.Mandatory != nil {
 		return []v1beta2.ChannelVersion{{Version: desired.WithoutBuild(meta.Spec.Mandatory.Version)}}
@@ -60,13 +60,13 @@ func ChannelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
 	return meta.Spec.Channels
 }
 
-// channelVersion is the version that a release meta gives a channel; empty where it gives none.
+// channelVersion returns the version that a release meta gives a channel, or "" if it gives none.
 func channelVersion(meta *v1beta2.ModuleReleaseMeta, channel string) string {
 	return lists.First(ChannelsOf(meta), func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == channel }).Version
 }
 
-// template returns the ModuleTemplate of a rollout's new version; nil if there is none. It is read live, for somebody may have
-// annotated it just now because the rollout waits for that.
+// template returns the ModuleTemplate of a rollout's new version, or nil if there is none. It reads live, because
+// somebody may have just annotated the template after the rollout asked for it.
 func (a *Activities) template(ctx context.Context, index desired.Index, r *v1beta2.ModuleRollout) (*v1beta2.ModuleTemplate, error) {
 	templates, err := index.Templates(ctx, r.Spec.ModuleName)
 	if err != nil {
@@ -89,16 +89,17 @@ func (a *Activities) template(ctx context.Context, index desired.Index, r *v1bet
 	return nil, nil //nolint:nilnil // having none is an ordinary case
 }
 
-// isOfRollout reports whether a template of the module is of the version that a rollout brings.
+// isOfRollout reports whether a template of the module has the version that the rollout brings.
 func isOfRollout(settings desired.Settings, template *v1beta2.ModuleTemplate, r *v1beta2.ModuleRollout) bool {
 	return template.Namespace == r.Namespace && template.Spec.Version == r.Spec.To && settings.Ours(template.Labels)
 }
 
-// notRevertible says why clusters cannot be taken back to the version that they had: the template of the new version must
-// allow it, for whoever wrote the module knows whether the older one understands the data of the newer one.
+// notRevertible returns why clusters cannot be reverted to their earlier version, or "" if they can. The template of the
+// new version must allow it, because only the module's authors know whether the older version understands the data of the
+// newer one.
 func notRevertible(template *v1beta2.ModuleTemplate, r *v1beta2.ModuleRollout) string {
 	if template == nil {
-		return fmt.Sprintf("there is no ModuleTemplate of module %s in version %s", r.Spec.ModuleName, r.Spec.To)
+		return fmt.Sprintf("no ModuleTemplate of module %s in version %s found", r.Spec.ModuleName, r.Spec.To)
 	}
 	text := template.Annotations[shared.AnnotationRevertibleTo]
 	if text == "" {
@@ -106,16 +107,16 @@ func notRevertible(template *v1beta2.ModuleTemplate, r *v1beta2.ModuleRollout) s
 	}
 	versions, err := semver.NewConstraint(text)
 	if err != nil {
-		return fmt.Sprintf("annotation %s of ModuleTemplate %s is no range of versions: %v", shared.AnnotationRevertibleTo, template.Name, err)
+		return fmt.Sprintf("annotation %s of ModuleTemplate %s is not a valid version range: %v", shared.AnnotationRevertibleTo, template.Name, err)
 	}
 	versions.IncludePrerelease = true
 	if !contains(versions, r.Spec.From) {
-		return fmt.Sprintf("annotation %s of ModuleTemplate %s allows %s, and not %s", shared.AnnotationRevertibleTo, template.Name, text, r.Spec.From)
+		return fmt.Sprintf("annotation %s of ModuleTemplate %s allows %s, but not %s", shared.AnnotationRevertibleTo, template.Name, text, r.Spec.From)
 	}
 	return ""
 }
 
-// contains tells whether a range has a version; it has none that cannot be read.
+// contains reports whether a range contains a version. An invalid version is in no range.
 func contains(versions *semver.Constraints, version string) bool {
 	read, err := semver.NewVersion(version)
 	return err == nil && versions.Check(read)

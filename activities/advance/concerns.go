@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Concerned are the Kymas that a rollout is about, from informers: those that take the module from the channel; all for a
-// module that every cluster has. One that pins a version, leaves the module alone or is being deleted is none of them.
-// They are shared: they must not be changed.
+// Concerned returns from informers the Kymas that a rollout concerns: those that take the module from the channel, or all
+// Kymas if the module is mandatory. It leaves out Kymas that pin a version, do not manage the module, or are being
+// deleted. The Kymas are shared and must not be changed.
 func Concerned(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) ([]*v1beta2.Kyma, error) {
 	key := r.Spec.ModuleName
 	if r.Spec.Channel == "" {
@@ -21,7 +21,7 @@ func Concerned(ctx context.Context, informers client.Reader, settings desired.Se
 	}
 	var list v1beta2.KymaList
 	if err := informers.List(ctx, &list, client.MatchingFields{desired.IndexKymaReferences: key}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("find the Kymas that ModuleRollout %s/%s is about: %w", r.Namespace, r.Name, err)
+		return nil, fmt.Errorf("find the Kymas that ModuleRollout %s/%s concerns: %w", r.Namespace, r.Name, err)
 	}
 	return lists.Filter(lists.Pointers(list.Items), func(kyma *v1beta2.Kyma) bool { return concerns(settings, r, kyma) }), nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-func TestWhomARolloutConcerns(t *testing.T) {
+func TestTheKymasThatARolloutConcerns(t *testing.T) {
 	entry := func(change func(*v1beta2.Module)) func(*v1beta2.Kyma) {
 		return func(k *v1beta2.Kyma) { change(&k.Spec.Modules[0]) }
 	}
@@ -21,7 +21,8 @@ func TestWhomARolloutConcerns(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		kyma *v1beta2.Kyma
-		// one is whether it takes the module from the channel, all whether it has what every cluster has.
+		// one is whether the rollout of a channel concerns the Kyma. all is whether the rollout of a mandatory module
+		// does.
 		one, all bool
 	}{
 		"one that takes the module from its channel":    {cluster("a"), true, true},
@@ -30,16 +31,16 @@ func TestWhomARolloutConcerns(t *testing.T) {
 		"not one of another channel":                    {cluster("a", func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" }), false, true},
 		"not one whose entry has another channel":       {cluster("a", entry(func(m *v1beta2.Module) { m.Channel = "fast" })), false, true},
 		"not one that pins a version":                   {cluster("a", entry(func(m *v1beta2.Module) { m.Version = "1.0.0" })), false, true},
-		"not one that leaves the module alone":          {cluster("a", entry(func(m *v1beta2.Module) { m.Managed = new(false) })), false, true},
+		"not one with an unmanaged module":              {cluster("a", entry(func(m *v1beta2.Module) { m.Managed = new(false) })), false, true},
 		"not one without the module":                    {cluster("a", func(k *v1beta2.Kyma) { k.Spec.Modules = nil }), false, true},
-		"not one that only shows it still":              {cluster("a", func(k *v1beta2.Kyma) { k.Spec.Modules, k.Status.Modules = nil, []v1beta2.ModuleStatus{{Name: "keda"}} }), false, true},
+		"not one that still shows a removed module":     {cluster("a", func(k *v1beta2.Kyma) { k.Spec.Modules, k.Status.Modules = nil, []v1beta2.ModuleStatus{{Name: "keda"}} }), false, true},
 		"not one under deletion":                        {cluster("a", deleted), false, false},
 		"not one of another instance":                   {cluster("a", ofAnotherInstance), false, false},
 		"not a synced copy":                             {cluster("a", func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other" }), false, false},
 		"one with skip-reconciliation, which waits":     {cluster("a", func(k *v1beta2.Kyma) { k.Labels["operator.kyma-project.io/skip-reconciliation"] = "true" }), true, true},
-		"not one whose remote side is not known yet":    {cluster("a", synced), false, true},
-		"one whose remote side wants it":                {cluster("a", synced, func(k *v1beta2.Kyma) { k.Spec.Modules = nil }, accepted("regular", v1beta2.Module{Name: "keda"})), true, true},
-		"not one whose remote side has another channel": {cluster("a", synced, accepted("fast")), false, true},
+		"not one with an unknown remote Kyma":           {cluster("a", synced), false, true},
+		"one whose remote Kyma has the module":          {cluster("a", synced, func(k *v1beta2.Kyma) { k.Spec.Modules = nil }, accepted("regular", v1beta2.Module{Name: "keda"})), true, true},
+		"not one whose remote Kyma has another channel": {cluster("a", synced, accepted("fast")), false, true},
 		"one in another namespace":                      {cluster("a", elsewhere), true, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,14 +15,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// StageSize is how many Kymas a stage of a rollout would have.
+// StageSize is the number of Kymas in a stage of a rollout.
 type StageSize struct {
 	Name  string `json:"name"`
 	Kymas int    `json:"kymas"`
 }
 
-// Expected is the rollout that would be made for the version that a release meta gives a channel, of the rollouts that the
-// module has and the policies of any namespace; nil where none would be. It has no bounds yet (FixBounds).
+// Expected returns the rollout that would be created for the version that a release meta gives a channel. all are the
+// module's rollouts; policies may be of any namespace. Expected returns nil if no rollout would be created. The rollout
+// has no bounds yet (FixBounds).
 func Expected(settings desired.Settings, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
 	all []*v1beta2.ModuleRollout, policies []v1beta2.RolloutPolicy,
 ) *v1beta2.ModuleRollout {
@@ -46,8 +47,8 @@ func Expected(settings desired.Settings, meta *v1beta2.ModuleReleaseMeta, channe
 	}
 }
 
-// ExpectedPromotion returns what the promotion of a rollout that completes now would wait for, in the words of the rollout's
-// status; empty if its version would move nowhere.
+// ExpectedPromotion returns what the promotion of a rollout that completes now would wait for, in the words of the
+// rollout's status. It returns "" if the version would not be promoted.
 func ExpectedPromotion(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) (string, error) {
 	index := desired.NewCached(informers)
 	metas, err := index.ReleaseMetas(ctx, r.Spec.ModuleName)
@@ -81,8 +82,8 @@ func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.R
 	return lists.Filter(policies, func(policy v1beta2.RolloutPolicy) bool { return policy.Namespace == namespace })
 }
 
-// FixBounds finds which Kymas the stages by count take, of a rollout that has not begun. It returns those that it concerns,
-// which are shared: they must not be changed.
+// FixBounds decides which Kymas the stages by count take, in a rollout that has not begun. It returns the Kymas that the
+// rollout concerns. They are shared and must not be changed.
 func FixBounds(ctx context.Context, informers client.Reader, settings desired.Settings,
 	r *v1beta2.ModuleRollout,
 ) ([]*v1beta2.Kyma, error) {
@@ -95,7 +96,7 @@ func FixBounds(ctx context.Context, informers client.Reader, settings desired.Se
 	return kymas, nil
 }
 
-// StageSizes counts Kymas by the stage of a rollout that takes them.
+// StageSizes counts Kymas by their stage in a rollout.
 func StageSizes(r *v1beta2.ModuleRollout, kymas []*v1beta2.Kyma) []StageSize {
 	stages := rollout.Stages(r.Spec.Plan)
 	sizes := make([]StageSize, len(stages))
@@ -109,7 +110,7 @@ func StageSizes(r *v1beta2.ModuleRollout, kymas []*v1beta2.Kyma) []StageSize {
 	return sizes
 }
 
-// DescribeStages names stages with their sizes, such as "canary (2), rest (81)".
+// DescribeStages returns the names of stages with their sizes, for example "canary (2), rest (81)".
 func DescribeStages(sizes []StageSize) string {
 	all := lists.Map(sizes, func(stage StageSize) string { return fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas) })
 	return strings.Join(all, ", ")

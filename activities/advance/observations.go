@@ -18,8 +18,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// observations are what informers know of the clusters that a rollout concerns. An informer that is behind shows clusters as they
-// were: those that were just released count as updating, so that no more are released than may be.
+// observations returns the state of the clusters that a rollout concerns, from informers. An informer that is behind
+// shows an earlier state. Clusters that were just released then count as updating, so that no more are released than
+// allowed.
 func (a *Activities) observations(ctx context.Context, r *v1beta2.ModuleRollout) ([]rollout.Observation, error) {
 	kymas, err := Concerned(ctx, a.Informers, a.Settings, r)
 	if err != nil {
@@ -36,7 +37,7 @@ func (a *Activities) observations(ctx context.Context, r *v1beta2.ModuleRollout)
 	return observations, nil
 }
 
-// manifest is the Manifest of the rollout's module; nil where the Kyma has none.
+// manifest returns the Manifest of the rollout's module, or nil if the Kyma has none.
 func (a *Activities) manifest(ctx context.Context, r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma) (*v1beta2.Manifest, error) {
 	var list v1beta2.ManifestList
 	err := a.Informers.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaUID: string(kyma.UID)}, client.UnsafeDisableDeepCopy)
@@ -87,7 +88,7 @@ func observe(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	if s.Since.IsZero() {
 		s.Since = m.CreationTimestamp.Time
 	}
-	// What was ready in this version and is not any more has its time from then on.
+	// If a module was ready in this version and no longer is, its time counts from that transition.
 	if installed := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionInstallation)); installed != nil &&
 		m.Status.InstalledVersion == m.Spec.Version && installed.LastTransitionTime.After(s.Since) {
 		s.Since = installed.LastTransitionTime.Time
@@ -97,7 +98,7 @@ func observe(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	state := m.Status.KnownState() // an unreachable cluster says nothing about the version
 	switch state {
 	case shared.StateReady, shared.StateWarning:
-		// What is installed completely is in this version, and not in the one before.
+		// A complete installation is in this version, not in the previous one.
 		if isCurrent && m.Status.InstalledVersion == m.Spec.Version {
 			s.State = state
 		}
@@ -117,8 +118,8 @@ func observe(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	return s
 }
 
-// isRefused tells whether a Kyma's status says that it does not get the rollout's version. Where the module is installed, the
-// status shows the version that is, and names the one that is refused, or its template, in the message only.
+// isRefused reports whether a Kyma's status says that the rollout's version is refused. If the module is installed, the
+// status shows the installed version, and only the message names the refused version or its template.
 func isRefused(r *v1beta2.ModuleRollout, module v1beta2.ModuleStatus, m *v1beta2.Manifest) bool {
 	switch {
 	case module.State != shared.StateError:
@@ -130,8 +131,8 @@ func isRefused(r *v1beta2.ModuleRollout, module v1beta2.ModuleStatus, m *v1beta2
 	}
 }
 
-// isAhead tells whether a cluster has a newer version than those that the rollout is about, such as that of another channel
-// which it had before: by the rule against downgrades it keeps that, and nothing has failed.
+// isAhead reports whether a cluster has a newer version than both versions of the rollout, for example from its previous
+// channel. The rule against downgrades keeps that version, and this is not a failure.
 func isAhead(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return versions.IsDowngrade(m.Spec.Version, r.Spec.To) && versions.IsDowngrade(m.Spec.Version, r.Spec.From) &&
 		kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// observation is what is seen of the only cluster.
+// observation returns the observation of the only cluster.
 func (b *bench) observation(r *v1beta2.ModuleRollout) rollout.Observation {
 	b.t.Helper()
 	observations, err := b.observations(b.t.Context(), r)
@@ -28,7 +28,7 @@ func state(state shared.State) func(*v1beta2.Manifest) {
 	return func(m *v1beta2.Manifest) { m.Status.State = state }
 }
 
-// applying makes a Manifest one whose spec was written, and whose status is of the spec before.
+// applying turns a Manifest into one with a new spec and the status of the previous spec.
 func applying(m *v1beta2.Manifest) { m.Generation++ }
 
 func installedBefore(version string) func(*v1beta2.Manifest) {
@@ -41,7 +41,7 @@ func skipped[T client.Object](object T) {
 	object.SetLabels(labels)
 }
 
-// row is what the Kyma's status says of the module.
+// row changes the module's row in the Kyma's status.
 func row(change func(*v1beta2.ModuleStatus)) func(*v1beta2.Kyma) {
 	return func(k *v1beta2.Kyma) {
 		module := v1beta2.ModuleStatus{Name: "keda", Version: "1.0.0", State: shared.StateReady}
@@ -50,24 +50,24 @@ func row(change func(*v1beta2.ModuleStatus)) func(*v1beta2.Kyma) {
 	}
 }
 
-func TestTheStateOfAClusterIsThatOfTheVersionThatItsManifestHas(t *testing.T) {
+func TestTheStateOfAClusterIsTheStateOfItsManifestsVersion(t *testing.T) {
 	for name, test := range map[string]struct {
 		version string
 		changes []func(*v1beta2.Manifest)
 		want    shared.State
 	}{
-		"ready in the version":                {"1.1.0", nil, shared.StateReady},
-		"ready with a warning":                {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateWarning)}, shared.StateWarning},
-		"failed":                              {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError)}, shared.StateError},
-		"failed before it was installed":      {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError), installedBefore("1.0.0")}, shared.StateError},
-		"under way":                           {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateProcessing)}, ""},
-		"not begun":                           {"1.1.0", []func(*v1beta2.Manifest){state("")}, ""},
-		"going":                               {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateDeleting)}, ""},
-		"unmanaged":                           {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateUnmanaged)}, ""},
-		"ready in the version before":         {"1.1.0", []func(*v1beta2.Manifest){installedBefore("1.0.0")}, ""},
-		"ready by a status of the former one": {"1.1.0", []func(*v1beta2.Manifest){applying}, ""},
-		"failed in the former one":            {"1.1.0", []func(*v1beta2.Manifest){applying, state(shared.StateError), installedBefore("1.0.0")}, ""},
-		"ready in the version that it keeps":  {"1.0.0", nil, shared.StateReady},
+		"ready in the version":           {"1.1.0", nil, shared.StateReady},
+		"ready with a warning":           {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateWarning)}, shared.StateWarning},
+		"failed":                         {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError)}, shared.StateError},
+		"failed before it was installed": {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError), installedBefore("1.0.0")}, shared.StateError},
+		"in progress":                    {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateProcessing)}, ""},
+		"not started":                    {"1.1.0", []func(*v1beta2.Manifest){state("")}, ""},
+		"being removed":                  {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateDeleting)}, ""},
+		"unmanaged":                      {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateUnmanaged)}, ""},
+		"ready in the previous version":  {"1.1.0", []func(*v1beta2.Manifest){installedBefore("1.0.0")}, ""},
+		"ready by an outdated status":    {"1.1.0", []func(*v1beta2.Manifest){applying}, ""},
+		"failed in the previous version": {"1.1.0", []func(*v1beta2.Manifest){applying, state(shared.StateError), installedBefore("1.0.0")}, ""},
+		"ready in the version it keeps":  {"1.0.0", nil, shared.StateReady},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a", canary)
@@ -82,7 +82,7 @@ func TestTheStateOfAClusterIsThatOfTheVersionThatItsManifestHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSaidByTheManifest(t *testing.T) {
+func TestTheManifestSaysWhatIsWrong(t *testing.T) {
 	kyma := cluster("a")
 	m := installed(kyma, "1.1.0", state(shared.StateError), func(m *v1beta2.Manifest) {
 		m.Status.LastOperation = &v1beta2.LastOperation{Operation: "the Deployment has no ready pod"}
@@ -97,7 +97,7 @@ func TestWhatIsWrongIsSaidByTheManifest(t *testing.T) {
 	require.Equal(t, "RegistryUnavailable", got.Reason)
 	require.True(t, got.AwaitsRegistry)
 	m.Status.ObservedGeneration--
-	require.False(t, newBench(t, kyma, m).observation(rolloutTo("1.1.0")).AwaitsRegistry, "that was about the former version")
+	require.False(t, newBench(t, kyma, m).observation(rolloutTo("1.1.0")).AwaitsRegistry, "the fault was about the previous version")
 }
 
 func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
@@ -110,16 +110,16 @@ func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
 		version            string
 		waits, unreachable bool
 	}{
-		"for a maintenance window":                     {kyma: row(maintenance), waits: true},
-		"for they were put off":                        {kyma: row(func(m *v1beta2.ModuleStatus) { m.DeferredUntil = &metav1.Time{Time: begun} }), waits: true},
-		"not for one of another module":                {kyma: row(ofOther)},
-		"for the label on the Kyma":                    {kyma: skipped[*v1beta2.Kyma], waits: true},
-		"for the label on the Manifest":                {manifest: skipped[*v1beta2.Manifest], waits: true},
-		"out of reach":                                 {kyma: unreachable, unreachable: true},
-		"for they have a newer version":                {version: "1.2.0", waits: true},
-		"not where going back is allowed":              {version: "1.2.0", kyma: func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationAllowDowngrade] = "true" }},
-		"not where the newer one is that of this":      {version: "1.1.0"},
-		"not with an older one than that of before it": {version: "0.9.0"},
+		"for a maintenance window":                       {kyma: row(maintenance), waits: true},
+		"because they are deferred":                      {kyma: row(func(m *v1beta2.ModuleStatus) { m.DeferredUntil = &metav1.Time{Time: begun} }), waits: true},
+		"not for one of another module":                  {kyma: row(ofOther)},
+		"for the label on the Kyma":                      {kyma: skipped[*v1beta2.Kyma], waits: true},
+		"for the label on the Manifest":                  {manifest: skipped[*v1beta2.Manifest], waits: true},
+		"unreachable":                                    {kyma: unreachable, unreachable: true},
+		"because they have a newer version":              {version: "1.2.0", waits: true},
+		"not if downgrades are allowed":                  {version: "1.2.0", kyma: func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationAllowDowngrade] = "true" }},
+		"not if the newer version is the rollout's":      {version: "1.1.0"},
+		"not with a version older than the previous one": {version: "0.9.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a")
@@ -140,30 +140,30 @@ func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
 	}
 }
 
-// Without it, the rollout would be completed without anybody having the version.
-func TestARolloutToALowerVersionThanThatOfAllHasFailed(t *testing.T) {
+// Otherwise the rollout would complete although no cluster has the version.
+func TestARolloutToALowerVersionThanAllClustersHaveFails(t *testing.T) {
 	kyma := cluster("a")
 	r := rolloutTo("1.0.0", func(r *v1beta2.ModuleRollout) { r.Spec.From = "1.1.0" })
 	require.False(t, newBench(t, kyma, installed(kyma, "1.1.0")).observation(r).Waits)
 }
 
-func TestARefusalIsToldByTheKyma(t *testing.T) {
+func TestTheKymaReportsARefusal(t *testing.T) {
 	refused := func(version, message string, state shared.State) func(*v1beta2.Kyma) {
 		return row(func(m *v1beta2.ModuleStatus) { m.Version, m.Message, m.State = version, message, state })
 	}
 	const missing = `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	for name, test := range map[string]struct {
 		kyma    func(*v1beta2.Kyma)
-		version string // of the Manifest; empty where there is none
+		version string // version of the Manifest, or empty if there is none
 		want    bool
 	}{
-		"of a module that is installed, which shows the version that is": {refused("1.0.0", missing, shared.StateError), "1.0.0", true},
-		"of one whose template is no good":                               {refused("1.0.0", "ModuleTemplate kcp-system/keda-1.1.0: invalid", shared.StateError), "1.0.0", true},
-		"of one that is not installed":                                   {refused("1.1.0", "whatever", shared.StateError), "", true},
-		"not of another version that is not installed":                   {refused("1.0.0", "whatever", shared.StateError), "", false},
-		"not of what is wrong with the former version":                   {refused("1.0.0", "the Deployment has no ready pod", shared.StateError), "1.0.0", false},
-		"not once the Manifest has the version":                          {refused("1.0.0", missing, shared.StateError), "1.1.0", false},
-		"not where what is installed goes on working":                    {refused("1.0.0", "version 1.1.0 is refused", shared.StateWarning), "1.0.0", false},
+		"of an installed module, which shows the installed version": {refused("1.0.0", missing, shared.StateError), "1.0.0", true},
+		"of a module with an invalid template":                      {refused("1.0.0", "ModuleTemplate kcp-system/keda-1.1.0: invalid", shared.StateError), "1.0.0", true},
+		"of a module that is not installed":                         {refused("1.1.0", "whatever", shared.StateError), "", true},
+		"not of another version that is not installed":              {refused("1.0.0", "whatever", shared.StateError), "", false},
+		"not of an error of the previous version":                   {refused("1.0.0", "the Deployment has no ready pod", shared.StateError), "1.0.0", false},
+		"not after the Manifest has the version":                    {refused("1.0.0", missing, shared.StateError), "1.1.0", false},
+		"not if the installed version keeps working":                {refused("1.0.0", "version 1.1.0 is refused", shared.StateWarning), "1.0.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a", test.kyma)
@@ -181,7 +181,7 @@ func TestARefusalIsToldByTheKyma(t *testing.T) {
 	}
 }
 
-func TestARefusedVersionHasFailedAtOnce(t *testing.T) {
+func TestARefusedVersionFailsImmediately(t *testing.T) {
 	first, _, objects := fleetOf()
 	row(func(m *v1beta2.ModuleStatus) {
 		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
@@ -203,7 +203,7 @@ func TestAClusterWithoutAManifestHasNoVersion(t *testing.T) {
 	require.Equal(t, rollout.Observation{Cluster: rollout.Cluster{UID: kyma.UID}, Kyma: "kcp-system/a"}, b.observation(rolloutTo("1.1.0")))
 }
 
-func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
+func TestTheTimeSinceWhenAClusterHasTheVersion(t *testing.T) {
 	made, upgraded, broke := begun.Add(-24*time.Hour), begun.Add(-time.Hour), begun.Add(-time.Minute)
 	note := func(m *v1beta2.Manifest) {
 		before := m.DeepCopy()
@@ -218,12 +218,12 @@ func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
 		want    time.Time
 		well    bool
 	}{
-		"its first version":                       {nil, made, false},
-		"it was upgraded":                         {[]func(*v1beta2.Manifest){note}, upgraded, true},
-		"it was upgraded from what was not well":  {[]func(*v1beta2.Manifest){state(shared.StateError), note}, upgraded, false},
-		"it was installed, and is not well since": {[]func(*v1beta2.Manifest){note, transition, state(shared.StateProcessing)}, broke, true},
-		"it was never installed in this version":  {[]func(*v1beta2.Manifest){note, transition, installedBefore("1.0.0")}, upgraded, true},
-		"what somebody wrote there is no time": {[]func(*v1beta2.Manifest){func(m *v1beta2.Manifest) {
+		"its first version":                         {nil, made, false},
+		"it was upgraded":                           {[]func(*v1beta2.Manifest){note}, upgraded, true},
+		"it was upgraded from an unhealthy version": {[]func(*v1beta2.Manifest){state(shared.StateError), note}, upgraded, false},
+		"it was installed, and became unhealthy":    {[]func(*v1beta2.Manifest){note, transition, state(shared.StateProcessing)}, broke, true},
+		"it was never installed in this version":    {[]func(*v1beta2.Manifest){note, transition, installedBefore("1.0.0")}, upgraded, true},
+		"somebody wrote an invalid time": {[]func(*v1beta2.Manifest){func(m *v1beta2.Manifest) {
 			m.Annotations[rollout.AnnotationUpgrade] = "yesterday"
 		}}, made, false},
 	} {
@@ -236,14 +236,14 @@ func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
 	}
 }
 
-func TestAClusterThatIsBackHasItsTimeFromThenOn(t *testing.T) {
+func TestTheTimeOfAReconnectedClusterStartsAgain(t *testing.T) {
 	kyma := cluster("a", func(k *v1beta2.Kyma) {
 		k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(true), ReachableSince: new(metav1.NewTime(begun))}
 	})
 	require.True(t, newBench(t, kyma, installed(kyma, "1.1.0")).observation(rolloutTo("1.1.0")).FreeSince.Equal(begun))
 }
 
-func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
+func TestAMandatoryModuleIsObservedByItsOwnManifest(t *testing.T) {
 	kyma := cluster("a", row(func(m *v1beta2.ModuleStatus) { m.State, m.Version, m.Maintenance = shared.StateError, "1.1.0", true }))
 	listed := installed(kyma, "9.0.0")
 	every := installed(kyma, "1.0.0", func(m *v1beta2.Manifest) {
@@ -253,13 +253,13 @@ func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
 	b := newBench(t, kyma, listed, every)
 	got := b.observation(rolloutTo("1.1.0", mandatory))
 	require.Equal(t, "1.0.0", got.Version)
-	require.False(t, got.Refused || got.Waits, "what the status says is about an entry of the same name")
+	require.False(t, got.Refused || got.Waits, "the status is about an entry with the same name")
 	require.Equal(t, "9.0.0", b.observation(rolloutTo("1.1.0")).Version)
 
 	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Waits: true}.Text()
 	b = newBench(t, kyma, listed, every)
 	require.True(t, b.observation(rolloutTo("1.1.0", mandatory)).Waits)
-	require.False(t, b.observation(rolloutTo("1.2.0", mandatory)).Waits, "that is another version")
+	require.False(t, b.observation(rolloutTo("1.2.0", mandatory)).Waits, "the note is about another version")
 
 	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Reason: "DescriptorInvalid", Message: "no layers"}.Text()
 	got = newBench(t, kyma, listed, every).observation(rolloutTo("1.1.0", mandatory))
@@ -268,7 +268,7 @@ func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
 	require.Equal(t, "no layers", got.Message)
 }
 
-func TestALongNameOfAModuleIsInAnAnnotation(t *testing.T) {
+func TestALongModuleNameIsReadFromTheAnnotation(t *testing.T) {
 	kyma := cluster("a")
 	m := installed(kyma, "1.1.0", func(m *v1beta2.Manifest) {
 		m.Labels[shared.LabelModuleName], m.Annotations[desired.AnnotationModuleEntry] = "short", "keda"
@@ -276,13 +276,13 @@ func TestALongNameOfAModuleIsInAnAnnotation(t *testing.T) {
 	require.Equal(t, "1.1.0", newBench(t, kyma, m).observation(rolloutTo("1.1.0")).Version)
 }
 
-// Informers may be behind: then those that were just released count as updating, and nobody is released in their place.
-func TestWhatInformersDoNotKnowYetReleasesNobody(t *testing.T) {
+// Informers may be behind. Clusters that were just released then count as updating, and no others are released instead.
+func TestAStaleInformerReleasesNoCluster(t *testing.T) {
 	_, _, objects := fleetOf()
 	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Stages = nil })
 	b := newBench(t, append(objects, r)...)
 	b.step(r)
-	require.EqualValues(t, 1, r.Status.Stages[0].Updating, "a tenth, and one at least")
+	require.EqualValues(t, 1, r.Status.Stages[0].Updating, "a tenth, but at least one")
 	released := r.Status.Released
 	for range 3 {
 		b.now = b.now.Add(time.Minute)

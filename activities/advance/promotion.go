@@ -21,14 +21,15 @@ import (
 
 // Reasons of Events about promotions.
 const (
-	// EventVersionPromoted, on the ModuleRollout and on the ModuleReleaseMeta: the next channel got the version.
+	// EventVersionPromoted: the next channel got the version. The Event is on the ModuleRollout and on the
+	// ModuleReleaseMeta.
 	EventVersionPromoted = "VersionPromoted"
-	// EventPromotionEnded: it does not get it from this ModuleRollout.
+	// EventPromotionEnded: the next channel does not get the version from this ModuleRollout.
 	EventPromotionEnded = "PromotionEnded"
 )
 
-// promote moves the version of a completed rollout to the next channel where it is time for that, and returns when to
-// evaluate that again. It may run twice, and die before the status is written: the release meta says that it was done.
+// promote gives the version of a completed rollout to the next channel if it is time, and returns when to check again. It
+// is safe to run twice, and after a crash before the status was written: the release meta records the promotion.
 func (a *Activities) promote(
 	ctx context.Context, r *v1beta2.ModuleRollout, o rollout.Observed, s rollout.Situation,
 ) (time.Time, error) {
@@ -37,7 +38,7 @@ func (a *Activities) promote(
 		return time.Time{}, err
 	}
 	if meta != nil {
-		s.Desired = channelVersion(meta, r.Spec.Channel) // as it is in what would be written
+		s.Desired = channelVersion(meta, r.Spec.Channel) // the version in the release meta that would be written
 	}
 	status, until, due := rollout.Promote(r, o, s, next)
 	if r.Status = status; due {
@@ -48,7 +49,7 @@ func (a *Activities) promote(
 	return until, nil
 }
 
-// nextChannel reads live what is known of the channel that a rollout's version is promoted to, and the release meta.
+// nextChannel reads the release meta and the state of the next channel live.
 func (a *Activities) nextChannel(ctx context.Context, r *v1beta2.ModuleRollout) (*v1beta2.ModuleReleaseMeta, rollout.NextChannel, error) {
 	index, module := desired.NewCached(a.Informers), r.Spec.ModuleName
 	known, err := index.ReleaseMetas(ctx, module)
@@ -68,7 +69,7 @@ func (a *Activities) nextChannel(ctx context.Context, r *v1beta2.ModuleRollout) 
 		}
 	}
 	if len(metas) != 1 {
-		what := fmt.Sprintf("one ModuleReleaseMeta of module %s in namespace %s: there are %d", module, r.Namespace, len(metas))
+		what := fmt.Sprintf("exactly one ModuleReleaseMeta of module %s in namespace %s, but there are %d", module, r.Namespace, len(metas))
 		return nil, rollout.NextChannel{Unclear: what}, nil
 	}
 	meta, to := metas[0], r.NextChannel()
@@ -79,7 +80,8 @@ func (a *Activities) nextChannel(ctx context.Context, r *v1beta2.ModuleRollout) 
 	return meta, next, err
 }
 
-// changing is the version that a channel's newest rollout brings to its clusters, or is going to; empty where that has ended.
+// changing returns the version that a channel's newest rollout brings, or will bring, to its clusters. It returns "" if
+// that rollout has ended.
 func (a *Activities) changing(
 	ctx context.Context, index desired.Index, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
 ) (string, error) {
@@ -88,7 +90,8 @@ func (a *Activities) changing(
 		return "", err
 	}
 	for _, known := range rollout.InForce(all, channel.Channel, channel.Version) {
-		// Read live: the kick that led here may be about its end, which this process does not know of yet.
+		// Read live, because the kick may be about the end of this rollout, which this process's informers have not seen
+		// yet.
 		newest := &v1beta2.ModuleRollout{}
 		err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), newest)
 		switch {
@@ -97,7 +100,7 @@ func (a *Activities) changing(
 		case err != nil:
 			return "", fmt.Errorf("read ModuleRollout %s: %w", desired.NameOf(known), err)
 		case newest.Spec.To != channel.Version:
-			return channel.Version, nil // its rollout is about to be made
+			return channel.Version, nil // the rollout of this version will be created soon
 		case !newest.HasEnded():
 			return newest.Spec.To, nil
 		}
@@ -106,7 +109,8 @@ func (a *Activities) changing(
 	return "", nil
 }
 
-// giveNext gives the next channel the version, in the release meta as it was read, and says there why.
+// giveNext writes the next channel's version into the release meta, at the resourceVersion that was read, with the
+// reason.
 func (a *Activities) giveNext(ctx context.Context, r *v1beta2.ModuleRollout, meta *v1beta2.ModuleReleaseMeta, reason string) error {
 	before := meta.DeepCopy()
 	for i := range meta.Spec.Channels {
@@ -131,7 +135,7 @@ func (a *Activities) giveNext(ctx context.Context, r *v1beta2.ModuleRollout, met
 	return nil
 }
 
-// recordPromotion records an Event when a promotion has ended.
+// recordPromotion records an Event if a promotion has ended.
 func (a *Activities) recordPromotion(r *v1beta2.ModuleRollout, before, after *v1beta2.RolloutPromotionStatus) {
 	if a.Events == nil || after == nil || after.Ended == "" || before != nil && before.Ended != "" {
 		return

@@ -25,8 +25,8 @@ import (
 
 const afterADay = 24 * time.Hour
 
-// completedOn is a rollout of keda 1.1.1 to the channel regular that is to be promoted to slow, and has completed when the
-// tests begin.
+// completedOn returns a rollout of keda 1.1.1 to the channel regular. It has completed when the tests begin, and should
+// be promoted to slow.
 func completedOn(changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
 	r := rolloutTo("1.1.1", func(r *v1beta2.ModuleRollout) {
 		r.Spec.Plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{"regular", "slow"}}
@@ -35,14 +35,14 @@ func completedOn(changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout
 	return changed(r, changes...)
 }
 
-// channelsOfKeda is a release meta whose other channels and annotations are to stay as they are.
+// channelsOfKeda returns a release meta with another channel and an annotation that must not change.
 func channelsOfKeda(assignments ...string) *v1beta2.ModuleReleaseMeta {
 	meta := desiredtest.ReleaseMeta("keda", append([]string{"edge=1.1.1"}, assignments...)...)
 	meta.UID, meta.Annotations = "meta", map[string]string{"theirs": "stays"}
 	return meta
 }
 
-// promoted is a bench with two clusters that are well in 1.1.1, and the step that begins the promotion taken.
+// promoted returns a bench with two healthy clusters in 1.1.1. The step that begins the promotion has been taken.
 func promoted(t *testing.T, r *v1beta2.ModuleRollout, more ...client.Object) *bench {
 	t.Helper()
 	first, second := cluster("first", canary), cluster("second")
@@ -54,7 +54,7 @@ func promoted(t *testing.T, r *v1beta2.ModuleRollout, more ...client.Object) *be
 	return b
 }
 
-// given are the versions that the release meta gives each channel, and why it was promoted last.
+// given returns the version of each channel in the release meta, and the reason of the last promotion.
 func (b *bench) given() (map[string]string, string) {
 	b.t.Helper()
 	meta := desiredtest.ReleaseMeta("keda")
@@ -67,7 +67,7 @@ func (b *bench) given() (map[string]string, string) {
 	return versions, meta.Annotations[shared.AnnotationPromotion]
 }
 
-func TestAVersionThatStayedWellMovesToTheNextChannelOnce(t *testing.T) {
+func TestAVersionThatStaysHealthyIsPromotedOnce(t *testing.T) {
 	r := completedOn()
 	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
 	require.Equal(t, "slow", r.Status.Promotion.ToChannel)
@@ -79,7 +79,7 @@ func TestAVersionThatStayedWellMovesToTheNextChannelOnce(t *testing.T) {
 	b.now = begun.Add(afterADay - time.Second)
 	out := b.step(r)
 	require.Equal(t, Out{Phase: "Completed", Progress: "2/2", WaitsFor: r.Status.WaitsFor, Until: begun.Add(afterADay)}, out)
-	require.Equal(t, version, r.ResourceVersion, "nothing new, nothing written")
+	require.Equal(t, version, r.ResourceVersion, "no change, no write")
 
 	b.now = begun.Add(afterADay)
 	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, b.step(r))
@@ -97,7 +97,7 @@ func TestAVersionThatStayedWellMovesToTheNextChannelOnce(t *testing.T) {
 	require.Empty(t, b.recorded())
 }
 
-// A rollout that completes in a step begins to be promoted in the same one: no moment is left in which it seems to be over.
+// If a step completes a rollout, it also begins the promotion, so that the rollout never seems to be over in between.
 func TestTheStepThatCompletesARolloutBeginsItsPromotion(t *testing.T) {
 	r := completedOn(func(r *v1beta2.ModuleRollout) {
 		r.Status = v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutProgressing, Stage: 1, Released: 1 << 53, StartedAt: new(metav1.NewTime(begun.Add(-time.Hour)))}
@@ -137,8 +137,8 @@ func TestATemplateThatBecomesAHotFixShortensAWaitThatHasBegun(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
-func TestAPromotionThatDiedBeforeItsStatusWasWrittenIsNotDoneTwice(t *testing.T) {
-	for name, meanwhile := range map[string]string{"nobody did anything since": "1.1.1", "somebody has gone back since": "1.1.0"} {
+func TestAPromotionIsNotRepeatedAfterACrashBeforeItsStatusWasWritten(t *testing.T) {
+	for name, meanwhile := range map[string]string{"no edit since": "1.1.1", "the version was reverted since": "1.1.0"} {
 		t.Run(name, func(t *testing.T) {
 			r := completedOn()
 			b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
@@ -172,7 +172,7 @@ func TestAPromotionThatDiedBeforeItsStatusWasWrittenIsNotDoneTwice(t *testing.T)
 	}
 }
 
-// edited has somebody else edit the release meta before each of the next writes of it.
+// edited simulates another user who edits the release meta before each of the next writes.
 type edited struct {
 	client.Client
 	t     *testing.T
@@ -191,7 +191,7 @@ func (e *edited) Patch(ctx context.Context, object client.Object, patch client.P
 	return e.Client.Patch(ctx, object, patch, opts...)
 }
 
-func TestAPromotionIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
+func TestAPromotionDoesNotOverwriteTheWriteOfAnother(t *testing.T) {
 	r := completedOn()
 	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
 	b.now = begun.Add(afterADay)
@@ -200,7 +200,7 @@ func TestAPromotionIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
 	f := fault.Of(err)
 	require.Equal(t, fault.Transient, f.Kind)
 	require.Equal(t, clusters.ReasonConflict, f.Reason)
-	require.Empty(t, b.recorded(), "nothing happened")
+	require.Empty(t, b.recorded(), "a failed write records no Events")
 
 	require.True(t, b.step(r).Ended)
 	require.Equal(t, "channel slow has version 1.2.0, which is newer", r.Status.Promotion.Ended)
@@ -212,7 +212,7 @@ func TestAPromotionIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
 	require.NotEmpty(t, hint.For(EventPromotionEnded))
 }
 
-func TestWhatCannotBeWrittenIsNotPromoted(t *testing.T) {
+func TestAFailedWritePromotesNothing(t *testing.T) {
 	busy := errors.New("busy")
 	r := completedOn()
 	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
@@ -225,7 +225,7 @@ func TestWhatCannotBeWrittenIsNotPromoted(t *testing.T) {
 	require.True(t, b.step(r).Ended)
 }
 
-// refusing refuses to write, but for statuses.
+// refusing refuses all writes except of statuses.
 type refusing struct {
 	client.Client
 	err error
@@ -235,7 +235,7 @@ func (r refusing) Patch(context.Context, client.Object, client.Patch, ...client.
 	return r.err
 }
 
-// inSlow is a rollout of keda to the channel slow.
+// inSlow returns a rollout of keda to the channel slow.
 func inSlow(version string, phase v1beta2.RolloutPhase, changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
 	return rolloutTo(version, func(r *v1beta2.ModuleRollout) {
 		r.Name, r.UID, r.Spec.Channel, r.Spec.From, r.Status.Phase = "slow-"+version, types.UID("slow-"+version), "slow", "1.0.9", phase
@@ -251,18 +251,18 @@ func TestAPromotionWaitsForTheRolloutOfTheNextChannel(t *testing.T) {
 		theirs []client.Object
 		waits  string
 	}{
-		"there is none":                    {nil, ""},
-		"it has completed":                 {[]client.Object{inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
-		"it was reverted":                  {[]client.Object{inSlow("1.1.0", v1beta2.RolloutReverted)}, ""},
-		"it was aborted":                   {[]client.Object{inSlow("1.1.0", v1beta2.RolloutAborted)}, ""},
-		"it is under way":                  {[]client.Object{inSlow("1.1.0", v1beta2.RolloutProgressing)}, "the rollout of version 1.1.0 to channel slow to end"},
-		"it is held":                       {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld)}, "the rollout of version 1.1.0 to channel slow to end"},
-		"it is still to be made":           {[]client.Object{inSlow("1.0.9", v1beta2.RolloutCompleted)}, "the rollout of version 1.1.0 to channel slow to end"},
-		"one before it did not end":        {[]client.Object{inSlow("1.0.9", v1beta2.RolloutHeld, sequence(1)), inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
-		"one without a policy":             {[]client.Object{inSlow("1.1.0", v1beta2.RolloutSoaking, withoutPolicy)}, "the rollout of version 1.1.0 to channel slow to end"},
-		"one that waits for this version":  {[]client.Object{inSlow("1.1.1", v1beta2.RolloutPending, withoutPolicy)}, ""},
-		"one of another instance":          {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, ofAnotherInstance)}, ""},
-		"one of another channel is no one": {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "edge" })}, ""},
+		"there is no rollout":             {nil, ""},
+		"it has completed":                {[]client.Object{inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
+		"it was reverted":                 {[]client.Object{inSlow("1.1.0", v1beta2.RolloutReverted)}, ""},
+		"it was aborted":                  {[]client.Object{inSlow("1.1.0", v1beta2.RolloutAborted)}, ""},
+		"it is in progress":               {[]client.Object{inSlow("1.1.0", v1beta2.RolloutProgressing)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"it is held":                      {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"it will be created soon":         {[]client.Object{inSlow("1.0.9", v1beta2.RolloutCompleted)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"an earlier rollout did not end":  {[]client.Object{inSlow("1.0.9", v1beta2.RolloutHeld, sequence(1)), inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
+		"one without a policy":            {[]client.Object{inSlow("1.1.0", v1beta2.RolloutSoaking, withoutPolicy)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"one that waits for this version": {[]client.Object{inSlow("1.1.1", v1beta2.RolloutPending, withoutPolicy)}, ""},
+		"one of another instance":         {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, ofAnotherInstance)}, ""},
+		"one of another channel":          {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "edge" })}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := completedOn()
@@ -271,13 +271,13 @@ func TestAPromotionWaitsForTheRolloutOfTheNextChannel(t *testing.T) {
 			out := b.step(r)
 			require.Equal(t, test.waits, out.WaitsFor)
 			require.Equal(t, test.waits == "", out.Ended)
-			require.Zero(t, out.Until, "there is a kick when that has ended")
+			require.Zero(t, out.Until, "the end of that rollout causes a kick")
 		})
 	}
 }
 
-// The kick that leads to a step may come before this process's informers know what it is about.
-func TestWhetherTheNextChannelIsBusyIsReadLive(t *testing.T) {
+// A kick may arrive before this process's informers have seen its cause.
+func TestTheRolloutOfTheNextChannelIsReadLive(t *testing.T) {
 	busy := inSlow("1.1.0", v1beta2.RolloutProgressing)
 	r := completedOn()
 	b := promoted(t, r, busy, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
@@ -297,11 +297,11 @@ func TestAPromotionNeedsOneReleaseMeta(t *testing.T) {
 	r := completedOn()
 	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"), second)
 	b.now = begun.Add(afterADay)
-	require.Equal(t, "one ModuleReleaseMeta of module keda in namespace "+desiredtest.Namespace+": there are 2", b.step(r).WaitsFor)
+	require.Equal(t, "exactly one ModuleReleaseMeta of module keda in namespace "+desiredtest.Namespace+", but there are 2", b.step(r).WaitsFor)
 	require.NoError(t, b.Delete(t.Context(), second))
 	b.step(r)
 	require.Equal(t, "the clusters to stay well for 24h0m0s, before channel slow gets the version, a patch change", r.Status.WaitsFor,
-		"nobody can say what was so before")
+		"the earlier state is unknown")
 	b.now = b.now.Add(afterADay)
 	require.True(t, b.step(r).Ended)
 }
@@ -330,16 +330,16 @@ func TestAPromotionEndsWithItsRollout(t *testing.T) {
 	}
 }
 
-func TestWhatAPromotionCannotReadIsNotDecidedAbout(t *testing.T) {
+func TestAFailedReadPromotesNothing(t *testing.T) {
 	busy := errors.New("busy")
 	r := completedOn()
 	b := promoted(t, r, inSlow("1.1.0", v1beta2.RolloutCompleted), channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
 	b.now = begun.Add(afterADay)
 	for name, which := range map[string]func(object runtime.Object, n int) bool{
-		"the release meta, again":            func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMeta); return ok && n == 2 },
-		"which there are, again":             func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMetaList); return ok && n == 2 },
-		"the other rollouts, again":          func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRolloutList); return ok && n == 2 },
-		"that of the next channel, after it": func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRollout); return ok && n == 2 },
+		"the release meta, again":    func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMeta); return ok && n == 2 },
+		"which there are, again":     func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleReleaseMetaList); return ok && n == 2 },
+		"the other rollouts, again":  func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRolloutList); return ok && n == 2 },
+		"the next channel's rollout": func(o runtime.Object, n int) bool { _, ok := o.(*v1beta2.ModuleRollout); return ok && n == 2 },
 	} {
 		reads := map[string]int{}
 		b.fails = func(_ string, object runtime.Object) error {

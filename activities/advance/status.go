@@ -18,13 +18,13 @@ import (
 
 // Reasons of Events on a ModuleRollout.
 const (
-	// EventRolloutHeld: it stopped by itself, and the status says why.
+	// EventRolloutHeld: the rollout stopped automatically. The status says why.
 	EventRolloutHeld = "RolloutHeld"
 	// EventRolloutProgressed: a stage began, or the rollout ended.
 	EventRolloutProgressed = "RolloutProgressed"
 )
 
-// report writes the status of a rollout if it is another than before, on top of what was read.
+// report writes the status of a rollout at the resourceVersion that was read, unless it is unchanged.
 func (a *Activities) report(ctx context.Context, before, r *v1beta2.ModuleRollout) error {
 	if equality.Semantic.DeepEqual(before.Status, r.Status) {
 		return nil
@@ -34,7 +34,7 @@ func (a *Activities) report(ctx context.Context, before, r *v1beta2.ModuleRollou
 	err := a.ControlPlane.Status().Patch(ctx, r, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // it is gone, and with it what its status said
+		return nil // the rollout is gone, so nobody reads its status
 	case apierrors.IsConflict(err):
 		return fault.New(fault.Transient, clusters.ReasonConflict, "write the status of ModuleRollout %s/%s: %w", r.Namespace, r.Name, err)
 	case err != nil:
@@ -45,7 +45,7 @@ func (a *Activities) report(ctx context.Context, before, r *v1beta2.ModuleRollou
 	return nil
 }
 
-// record records Events about what is new in a status. Events are for people and may get lost.
+// record records Events about changes of a status. Events are for people and may get lost.
 func (a *Activities) record(r *v1beta2.ModuleRollout, before, after v1beta2.ModuleRolloutStatus) {
 	if a.Events == nil || before.Phase == after.Phase && before.Stage == after.Stage {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-func TestEventsTellOfAPhaseOnce(t *testing.T) {
+func TestEachPhaseHasOneEvent(t *testing.T) {
 	first, second, objects := fleetOf()
 	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
 		r.Spec.Plan.OnFailure = v1beta2.RolloutHold
@@ -24,7 +24,7 @@ func TestEventsTellOfAPhaseOnce(t *testing.T) {
 
 	b.now = b.now.Add(time.Minute)
 	b.step(r)
-	require.Empty(t, b.recorded(), "nothing is new")
+	require.Empty(t, b.recorded(), "nothing has changed")
 
 	row(func(m *v1beta2.ModuleStatus) {
 		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
@@ -40,8 +40,8 @@ func TestEventsTellOfAPhaseOnce(t *testing.T) {
 	first.Status.Modules[0].Message += ", nor in any other"
 	require.NoError(t, b.Update(t.Context(), first))
 	b.step(r)
-	require.Len(t, b.writes, 3, "its status says what it waits for now")
-	require.Empty(t, b.recorded(), "it is still held")
+	require.Len(t, b.writes, 3, "the status shows what it waits for now")
+	require.Empty(t, b.recorded(), "the rollout is still held")
 
 	first.Status.Modules = nil
 	require.NoError(t, b.Update(t.Context(), first))
@@ -56,7 +56,7 @@ func TestEventsTellOfAPhaseOnce(t *testing.T) {
 	require.Equal(t, []string{"Normal RolloutProgressed module keda 1.1.0: Completed"}, b.recorded())
 }
 
-func TestAStageIsToldOfWhereThePhaseIsTheSame(t *testing.T) {
+func TestANewStageInTheSamePhaseHasAnEvent(t *testing.T) {
 	first, _, objects := fleetOf()
 	r := rolloutTo("1.1.0")
 	b := newBench(t, append(objects, r)...)

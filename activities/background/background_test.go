@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// steps are scripted; they note what they were asked.
+// steps is a scripted fake of all steps. It records its inputs.
 type steps struct {
 	synced    syncing.Result
 	syncErr   error
@@ -96,7 +96,7 @@ func run(t *testing.T, s *steps, in Input) (Result, error) {
 	return result, err
 }
 
-func TestWhatWasImportedFromTheClusterIsResolvedToo(t *testing.T) {
+func TestImportsFromTheClusterAreResolvedToo(t *testing.T) {
 	kicked := desired.Seen{Kind: "ModuleReleaseMeta", Namespace: "ns", Name: "m", ResourceVersion: "7"}
 	imported := desired.Seen{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "8"}
 	ref := kick.Ref{Namespace: "ns", Name: "demo", UID: "u"}
@@ -104,12 +104,12 @@ func TestWhatWasImportedFromTheClusterIsResolvedToo(t *testing.T) {
 	result, err := run(t, s, Input{Ref: ref, Seen: []desired.Seen{kicked}})
 	require.NoError(t, err)
 	require.Equal(t, s.synced, result.Sync)
-	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
+	require.False(t, result.Began.IsZero(), "the workflow needs the time to know which kicks the activity covers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
 	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, imported}, Background: true}}, s.resolved)
 }
 
-func TestWhatWasPlannedIsInstalled(t *testing.T) {
+func TestPlannedManifestsAreInstalled(t *testing.T) {
 	manifest := kick.Ref{Namespace: "ns", Name: "demo-template", UID: "m"}
 	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced}, begin: []kick.Ref{manifest}}
 	result, err := run(t, s, Input{})
@@ -120,7 +120,7 @@ func TestWhatWasPlannedIsInstalled(t *testing.T) {
 	require.Empty(t, s.reported, "the module has to be waited for")
 }
 
-func TestTheStatusIsWrittenWhereNoModuleHasToBeWaitedFor(t *testing.T) {
+func TestTheStatusIsWrittenIfNoModuleHasToBeWaitedFor(t *testing.T) {
 	first, second := kick.Ref{Name: "first"}, kick.Ref{Name: "second"}
 	both := map[kick.Ref]bool{first: true, second: true}
 	kicked := desired.Seen{Kind: "ModuleTemplate", Name: "t", ResourceVersion: "7"}
@@ -133,7 +133,7 @@ func TestTheStatusIsWrittenWhereNoModuleHasToBeWaitedFor(t *testing.T) {
 		"nothing changed":                {steps: steps{}, want: true},
 		"all are ready":                  {steps: steps{begin: []kick.Ref{first, second}, judged: both}, want: true},
 		"one is not ready":               {steps: steps{begin: []kick.Ref{first, second}, judged: map[kick.Ref]bool{first: true}}},
-		"somebody works on one":          {steps: steps{begin: []kick.Ref{first, second}, judged: both}, busy: []kick.Ref{second}},
+		"one is busy elsewhere":          {steps: steps{begin: []kick.Ref{first, second}, judged: both}, busy: []kick.Ref{second}},
 		"the Kyma is skipped":            {steps: steps{outcome: resolve.OutcomeSkipped}},
 		"the resolution failed":          {steps: steps{resolErr: errors.New("conflict")}},
 		"the status cannot be written":   {steps: steps{reportErr: errors.New("conflict")}},
@@ -153,13 +153,13 @@ func TestTheStatusIsWrittenWhereNoModuleHasToBeWaitedFor(t *testing.T) {
 				in := s.reported[0]
 				require.Equal(t, []any{true, true, "d", true, s.synced.Faults}, []any{in.Deleted, in.ManifestGone, in.InputsDigest, in.Push, in.Faults})
 				require.Equal(t, []desired.Seen{kicked, {Kind: "Manifest", Name: "m", ResourceVersion: "9"}}, in.Seen[:2])
-				require.Len(t, in.Seen, 2+len(s.begin), "the cache must have what was installed too")
+				require.Len(t, in.Seen, 2+len(s.begin), "the cache must also have the installed Manifests")
 			}
 		})
 	}
 }
 
-func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T) {
+func TestNothingIsResolvedForADeletedKymaOrAnUnreadCluster(t *testing.T) {
 	for _, outcome := range []syncing.Outcome{syncing.OutcomeGone, syncing.OutcomeDeleting} {
 		s := &steps{synced: syncing.Result{Outcome: outcome}}
 		result, err := run(t, s, Input{})
@@ -174,15 +174,15 @@ func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T)
 	require.Empty(t, s.resolved)
 }
 
-func TestAResolutionThatFailsLeavesWhatWasSynchronized(t *testing.T) {
+func TestAFailedResolutionKeepsTheResultOfTheSynchronization(t *testing.T) {
 	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, Writes: 3}, resolErr: errors.New("conflict")}
 	result, err := run(t, s, Input{})
-	require.NoError(t, err, "the error is that of the synchronization; the resolution is tried by itself")
+	require.NoError(t, err, "only a failed synchronization is an error; the workflow retries the resolution")
 	require.Equal(t, 3, result.Sync.Writes)
 	require.Nil(t, result.Resolved)
 }
 
-func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
+func TestAKymasStatusShowsTheModulesReportedWithIt(t *testing.T) {
 	s := &steps{}
 	in := ReportModulesInput{Kyma: status.ReportInput{Seen: []desired.Seen{{Kind: "Manifest", Name: "before", ResourceVersion: "9"}}}}
 	for _, name := range []string{"first", "conflict", "second"} {
@@ -193,12 +193,12 @@ func TestTheStatusOfAKymaShowsTheModulesThatWereReportedWithIt(t *testing.T) {
 	require.Equal(t, status.OutcomeReported, result.Kyma.Outcome)
 	require.Len(t, result.Modules, 3)
 	require.True(t, result.Modules[0].Changed)
-	require.Equal(t, "Conflict", result.Modules[1].Fault.Reason, "one that could not be written holds up no other")
+	require.Equal(t, "Conflict", result.Modules[1].Fault.Reason, "a failed write does not delay other modules")
 	require.Len(t, s.reported, 1)
 	require.Equal(t, []desired.Seen{
 		{Kind: "Manifest", Name: "before", ResourceVersion: "9"}, {Kind: "Manifest", Name: "first", ResourceVersion: "10"},
 		{Kind: "Manifest", Name: "second", ResourceVersion: "10"},
-	}, s.reported[0].Seen, "the cache must have what was just written")
+	}, s.reported[0].Seen, "the cache must have the versions just written")
 	require.False(t, s.reported[0].ManifestGone)
 
 	_, err = New(s, s, s, s).ReportModules(context.Background(), ReportModulesInput{Modules: []manifests.ReportInput{{Ref: kick.Ref{Name: "gone"}}}})
@@ -235,5 +235,5 @@ func TestAKymaIsReleasedOnceItsClusterIsClean(t *testing.T) {
 	result, err = cleanUp(s)
 	require.NoError(t, err)
 	require.Equal(t, syncing.OutcomeClean, result.Cleaned.Outcome)
-	require.Nil(t, result.Released, "the step is taken by itself")
+	require.Nil(t, result.Released, "the workflow takes the step on its own")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// ReportModulesInput says what was observed of modules, and what is to be written into the status of their Kyma.
+// ReportModulesInput holds the observed states of modules, and the input for the status of their Kyma.
 type ReportModulesInput struct {
 	Modules []manifests.ReportInput `json:"modules"`
 	Kyma    status.ReportInput      `json:"kyma"`
@@ -23,14 +23,14 @@ type ReportModulesResult struct {
 	Kyma    status.ReportResult `json:"kyma"`
 }
 
-// ModuleReported is what was written for one module, or why that failed.
+// ModuleReported is what was written for one module, or the fault that prevented it.
 type ModuleReported struct {
 	manifests.ReportResult
 	Fault fault.Fault `json:"fault,omitzero"`
 }
 
-// ReportModules writes what was observed of modules into the statuses of their Manifests, and then the status of the Kyma that shows
-// it. Its error is that of the Kyma's status.
+// ReportModules writes the observed states of modules into the statuses of their Manifests, and then the status of the
+// Kyma that shows them. It returns an error only if the Kyma's status could not be written.
 func (a *Activities) ReportModules(ctx context.Context, in ReportModulesInput) (ReportModulesResult, error) {
 	var result ReportModulesResult
 	for _, module := range in.Modules {
@@ -46,7 +46,7 @@ func (a *Activities) ReportModules(ctx context.Context, in ReportModulesInput) (
 	return result, err
 }
 
-// seen is the version of the object that a kick is about.
+// seen returns the version of the object that a kick is about.
 func seen(k kick.Kick) desired.Seen {
 	return desired.Seen{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion}
 }

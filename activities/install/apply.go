@@ -25,16 +25,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// ApplyManifest reconciles the Manifest once and installs or upgrades what it names: it fetches and renders the layers,
-// writes finalizers and the union of old and new inventory, applies the objects in stages, records their hashes, and
-// prunes what is no longer wanted. It can be run again at any point.
+// ApplyManifest reconciles the Manifest once and installs or upgrades its module. It fetches and renders the layers,
+// writes finalizers and the union of the old and the new inventory, applies the objects in stages, records their hashes,
+// and prunes objects that are no longer wanted. It is safe to run again at any point.
 //
-// What could not be applied is in Observed with OutcomeIncomplete. The worker's interceptor converts errors into faults.
+// If some objects could not be applied, the outcome is OutcomeIncomplete and Observed says why. The worker's interceptor
+// converts errors into faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
 	return a.apply(ctx, in.Ref, time.Now().Add(a.Options.ApplyLimit))
 }
 
-// apply is ApplyManifest that begins no object after a time.
+// apply is ApplyManifest with a deadline after which it starts no more objects.
 func (a *Activities) apply(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	ctx, news := manifests.Noting(artifacts.ForManifest(ctx, ref))
 	if m, asOf := a.steps.Options.Known.TakeManifest(ctx, ref); m != nil && m.IsMaintained() && !manifests.IsUpstreams(m) {
@@ -58,17 +59,17 @@ func (a *Activities) apply(ctx context.Context, ref kick.Ref, until time.Time) (
 	}
 	return ApplyResult{}, &fault.Error{
 		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
-		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", ref),
+		Message: fmt.Sprintf("Manifest %s keeps changing during its installation", ref),
 	}
 }
 
-// ReasonTooManyObjects: the inventory would not fit into the Manifest.
+// ReasonTooManyObjects: the inventory does not fit into the Manifest.
 const ReasonTooManyObjects = "TooManyObjects"
 
-// attempts is how often a Manifest that keeps changing is read again within one activity.
+// attempts is how often one activity reads a Manifest that keeps changing.
 const attempts = 5
 
-// applyOnce is apply for the Manifest as it was at a time; nil if it is gone.
+// applyOnce applies this version of the Manifest, read at asOf. m is nil if the Manifest is gone.
 func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, until time.Time) (ApplyResult, error) {
 	if m == nil {
 		return ApplyResult{Outcome: manifests.OutcomeGone}, nil
@@ -135,7 +136,7 @@ func (a *Activities) applyOnce(ctx context.Context, m *v1beta2.Manifest, asOf, u
 	return a.CarryOut(ctx, job, result)
 }
 
-// CarryOut first writes what must be known if we die, then applies, and records the result.
+// CarryOut writes everything that must survive a crash, then applies the objects, and records the result.
 func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, result ApplyResult) (ApplyResult, error) {
 	m := job.Manifest
 	if m.DeletionTimestamp.IsZero() {
@@ -154,7 +155,7 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 	}
 	applied, err := a.applier.ApplyStages(ctx, job)
 	if err != nil {
-		// What was applied so far is in the union already; the next reconcile records its hashes.
+		// The recorded union already contains everything applied so far. The next reconcile records the hashes.
 		return ApplyResult{}, err
 	}
 	if err := a.recoverUpgrade(ctx, job); err != nil {
@@ -165,14 +166,14 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 		if gone, err = a.prune(ctx, job); err != nil {
 			return ApplyResult{}, err
 		}
-		// As with Helm: after the pruning.
+		// Like Helm, run these hooks after pruning.
 		if _, err = a.applier.RunHooks(ctx, job, job.Plan.After, applied); err != nil {
 			return ApplyResult{}, err
 		}
 	}
 	maps.Copy(gone, job.Yielded)
 	for _, p := range applied.Skipped {
-		// Its objects were deleted with the kind. When the kind is back, it counts as one that was never applied.
+		// The objects were deleted together with their kind. When the kind is back, the object counts as never applied.
 		gone[p.Entry.ID] = true
 		job.Plan.Skip(p.Object.GVK)
 	}
@@ -198,7 +199,7 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 		return ApplyResult{}, err
 	}
 	if !result.Judged && result.Outcome == manifests.OutcomeApplied {
-		// The wait counts those that are ready; until then it is as many as before.
+		// FollowModules counts the ready objects. Before that, report the previous number.
 		result.Observed.Ready = m.Status.Counts.Ready
 	}
 	drift.RecordCorrections(a.steps.Recorder, m, &job.Repair)
@@ -206,13 +207,14 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 	return result, apply.DeleteDone(ctx, job, applied.Done)
 }
 
-// recordIntent writes the union of what is and what will be in the cluster, with the resourceVersion that the decision
-// was made on, before any of it is applied. With new inputs the module is in processing from now on; a reconcile that
-// only corrects drift leaves the state unchanged, and so does one that retries what was refused, or that applies for the
-// first time what upstream had installed.
+// recordIntent writes the union of the objects that are in the cluster and those that will be, before any object is
+// applied. The write carries the resourceVersion that the decision was based on. With new inputs, the module's state
+// becomes Processing. The state does not change if the reconcile only corrects drift, retries what was refused, or
+// applies for the first time what upstream had installed.
 //
-// An upgrade of a module that is Ready, of which no object comes or goes, has its inventory already. If it takes seconds, the
-// intent is recorded together with the result: until then the status tells, by its inputs digest, that it is of older inputs.
+// If the module is Ready and an upgrade neither adds nor removes objects, the recorded inventory is already correct. If
+// such an upgrade takes only seconds, the intent is recorded together with the result. Before that, the inputs digest in
+// the status shows that the status belongs to older inputs.
 func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, digest string) error {
 	m := job.Manifest
 	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
@@ -258,32 +260,33 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 	return nil
 }
 
-// tooMany refuses an inventory with which the Manifest would not fit into etcd.
+// tooMany returns an error if the Manifest with this inventory would not fit into etcd.
 func tooMany(m *v1beta2.Manifest, entries []v1beta2.InventoryEntry) error {
 	if inventory.Bytes(entries) > inventory.MaxInventoryBytes {
-		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(entries), inventory.MaxInventoryBytes)
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is larger than %d bytes", len(entries), inventory.MaxInventoryBytes)
 	}
 	whole, err := inventory.ManifestBytes(m, entries)
 	if err != nil {
 		return err
 	}
 	if whole > inventory.MaxManifestBytes {
-		return fault.New(fault.Rejected, ReasonTooManyObjects, "the Manifest would have %d bytes with its inventory of %d objects and its default custom resource, and may have %d",
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the Manifest would be %d bytes large with its inventory of %d objects and its default custom resource; the limit is %d bytes",
 			whole, len(entries), inventory.MaxManifestBytes)
 	}
 	return nil
 }
 
-// recordApplied writes uids, hashes and what is gone, after a complete success what is installed now, and after a
-// reconcile that judged the module its state.
+// recordApplied writes the uids and hashes of applied objects, and drops gone objects from the inventory. If all objects
+// were applied, it also writes the installed version. If the reconcile judged the module, it also writes the module's
+// state.
 func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool, result ApplyResult) error {
 	m := job.Manifest
 	before := m.Status.DeepCopy()
-	// What was refused before is applied now.
+	// Objects that were refused before have been applied now.
 	recovered := result.Outcome == manifests.OutcomeApplied && !job.Repair.Only && before.State == shared.StateError
 	wanted, err := m.Spec.DefaultCR()
 	if err != nil {
-		// Whoever creates it says what is wrong with it; a record stays as it is.
+		// EnsureDefaultCR reports what is wrong with it. An existing record stays unchanged.
 		wanted = nil
 	}
 	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
@@ -319,7 +322,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 	return err
 }
 
-// readyBefore keeps the number of ready objects, which the wait counts, as far as it is still possible.
+// readyBefore returns the previous number of ready objects, which FollowModules counts, but at most atMost.
 func readyBefore(s *v1beta2.ManifestStatus, atMost int32) int32 {
 	if s.Counts == nil {
 		return 0

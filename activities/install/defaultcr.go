@@ -25,14 +25,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonDefaultCRRetried: the default custom resource could not be created, for a reason that may pass.
+// ReasonDefaultCRRetried: the default custom resource could not be created, and a retry may succeed.
 const ReasonDefaultCRRetried = "DefaultCRRetried"
 
-// EnsureDefaultCR creates the default custom resource, or adopts the existing one, once. The intent is recorded before
-// and the uid after: an intent without uid means read, then adopt or create. A recorded uid that is gone means that its
-// user deleted it, and it stays deleted unless the Manifest says otherwise.
+// EnsureDefaultCR creates the default custom resource, or adopts the existing one, once. It records the intent before and
+// the uid afterwards. After a crash, a record without a uid means: read the object, then adopt or create it. If the
+// object with the recorded uid is gone, its user deleted it, and it stays deleted unless the Manifest says otherwise.
 //
-// It returns what it wrote into the status.
+// EnsureDefaultCR returns what it wrote into the status.
 func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (WaitResult, error) {
 	ctx, news := manifests.Noting(ctx)
 	observed, err := a.ensureDefaultCR(ctx, in)
@@ -52,7 +52,7 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return readiness.Observed{}, err
 	}
 	if !isPlanned {
-		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotPlanned, "Manifest %s changed while its default custom resource was created", inventory.MarkOf(m))
+		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotPlanned, "Manifest %s changed during the creation of its default custom resource", inventory.MarkOf(m))
 	}
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return readiness.Observed{}, retryCR(wanted, err)
 	}
 	bundle.Place(wanted, resource, a.steps.RemoteNamespace(m))
-	// Recorded before it is created: whatever happens then, it is known which object was meant.
+	// Record the object before creating it, so that a crash cannot hide which object was meant.
 	_, err = a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = inventory.RecordOf(wanted, "") })
 	if err != nil {
 		return readiness.Observed{}, err
@@ -108,9 +108,9 @@ func pendingCR(observed readiness.Observed, recorded *v1beta2.DefaultCRRecord) r
 	return observed
 }
 
-// createOrAdopt creates the object, unless there is one of this name: that one stays unchanged, and is only labelled,
-// so that the agent in the cluster watches it. The object belongs to the user from now on, which is why it is created
-// and not applied.
+// createOrAdopt creates the object. If an object with this name exists, createOrAdopt leaves it unchanged, except for a
+// label that lets the agent in the cluster watch it. The object belongs to the user from now on. This is why it is
+// created and not applied.
 func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource kinds.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	described := objects.Describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())
@@ -127,7 +127,7 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource kinds.Reso
 	case err == nil:
 		return live, nil
 	case apply.NotAdmitted(err):
-		// What a quota, a webhook or a policy refuses now it may let through the next time.
+		// A quota, a webhook or a policy may accept the object next time.
 		return nil, fault.New(fault.Transient, readiness.ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, apply.Refusal(err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return nil, fault.New(fault.Rejected, readiness.ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, apply.Refusal(err))
@@ -136,7 +136,7 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource kinds.Reso
 	}
 }
 
-// patcher is what adopt needs of a dynamic client.
+// patcher is the part of a dynamic client that adopt needs.
 type patcher interface {
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
@@ -149,7 +149,8 @@ func adopt(ctx context.Context, client patcher, wanted *unstructured.Unstructure
 	return client.Patch(ctx, wanted.GetName(), types.MergePatchType, labels, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 }
 
-// retryCR is for what may work the next time: a kind that is not served yet, a webhook that does not answer.
+// retryCR returns a fault for errors that a retry may solve, such as a kind that is not served yet or a webhook that does
+// not answer.
 func retryCR(wanted *unstructured.Unstructured, err error) error {
 	known := fault.Of(clusters.Classify(err))
 	if known.Kind == fault.Unreachable {
@@ -157,7 +158,7 @@ func retryCR(wanted *unstructured.Unstructured, err error) error {
 	}
 	why := apply.Refusal(err)
 	if meta.IsNoMatchError(err) {
-		why = "the cluster does not know its kind"
+		why = "the cluster does not serve its kind"
 	}
 	f := fault.New(fault.Transient, ReasonDefaultCRRetried, "create %s %s/%s: %s", wanted.GetKind(), wanted.GetNamespace(), wanted.GetName(), why)
 	f.RetryAfter, f.Hint = 2*time.Second, apply.HintOf(err)

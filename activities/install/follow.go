@@ -15,35 +15,37 @@ import (
 // FollowInput names the modules of a Kyma to watch.
 type FollowInput struct {
 	Modules []Followed `json:"modules"`
-	// Gather is how long to wait for news of other modules after the first.
+	// Gather is how long to wait for news of other modules after the first news.
 	Gather time.Duration `json:"gather,omitempty"`
 }
 
-// Followed is a module to watch, and what was last reported of it.
+// Followed is a module to watch and its last reported state.
 type Followed struct {
 	Ref kick.Ref `json:"ref"`
-	// Reported is what was last reported. Its texts may be cut off after maxCompared bytes.
+	// Reported is the last reported state. Its texts may be cut off after maxCompared bytes.
 	Reported readiness.Observed `json:"reported"`
-	// Since is when the module came into that state; zero means when the activity was scheduled.
+	// Since is when the module entered that state. Zero means when the activity was scheduled.
 	Since time.Time `json:"since,omitzero"`
-	// Shown is true once the Kyma's status shows for what the module waits.
+	// Shown is true if the Kyma's status already shows what the module waits for.
 	Shown bool `json:"shown,omitempty"`
 }
 
-// ModuleNews is what is new of one module, or why it cannot be read.
+// ModuleNews is the news of one module, or the fault that prevented reading it.
 type ModuleNews struct {
 	Ref kick.Ref `json:"ref"`
 	WaitResult
 	Fault fault.Fault `json:"fault,omitzero"`
 }
 
-// FollowModules reads modules until the state of one differs from what was last reported: in state, reason or message, or in that
-// the default custom resource is wanted. It waits for news of the others for a moment, unless somebody has to act on the first. It
-// returns what is new. An attempt that found nothing new ends with a benign fault.Pending error that has the time of the next read.
-// After 5 failed reads of a module in a row, the news of that module is their fault. It writes nothing.
+// FollowModules reads modules until the state, the reason or the message of one differs from its last report, or until
+// its default custom resource is wanted. Unless the first news requires action, FollowModules briefly waits for news of
+// the other modules. It returns all news.
 //
-// If the wait for a module becomes long, it is news once although nothing changed: the Kyma's status has to show for what its
-// module waits.
+// An attempt without news ends with a benign fault.Pending error, which carries the time of the next read. After 5 failed
+// reads of a module in a row, the fault is that module's news. FollowModules writes nothing.
+//
+// If the wait for a module becomes long, FollowModules returns it once as news although nothing changed, because the
+// Kyma's status has to show what the module waits for.
 func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]ModuleNews, error) {
 	seen := make([]ModuleNews, len(in.Modules))
 	last := make([]*v1beta2.Manifest, len(in.Modules))
@@ -77,7 +79,8 @@ func (a *Activities) FollowModules(ctx context.Context, in FollowInput) ([]Modul
 	return news, nil
 }
 
-// readModule reads a module once, in a round, and says whether there is news of it. Last is its Manifest as it was read before.
+// readModule reads a module once per round and reports whether it has news. last points to the Manifest from the previous
+// read.
 func (a *Activities) readModule(ctx context.Context, of Followed, w manifests.Wait, last **v1beta2.Manifest, round *readiness.Round) (WaitResult, manifests.Found, error) {
 	observed, m, err := a.observeManifest(ctx, of.Ref, *last, round)
 	*last = m
@@ -105,7 +108,7 @@ func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Obser
 	return observed, err
 }
 
-// observing says how the state of a Manifest's module is read.
+// observing returns the options for reading the state of a Manifest's module.
 func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
 	return readiness.Options{
 		Rule: a.steps.Options.Settings.StateRule, RemoteNamespace: a.steps.RemoteNamespace(m),
@@ -113,8 +116,8 @@ func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
 	}
 }
 
-// observeManifest also returns the Manifest, where it is to be installed still. The last one that was read is enough while the
-// informer shows no other.
+// observeManifest also returns the Manifest, or nil if it is gone or being deleted. It uses the last Manifest read while
+// the informer shows no newer one.
 func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref, last *v1beta2.Manifest, round *readiness.Round) (readiness.Observed, *v1beta2.Manifest, error) {
 	m := last
 	if m == nil || !a.steps.Options.Known.IsNewest(ctx, m) {

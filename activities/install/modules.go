@@ -13,36 +13,39 @@ import (
 )
 
 const (
-	// modulesAtOnce is how many modules of a Kyma one InstallModules installs at the same time.
+	// modulesAtOnce is how many modules of a Kyma one InstallModules installs at a time.
 	modulesAtOnce = 4
-	// quickAtOnce is how many modules this process installs at the same time while workflow tasks wait for them. With fewer places,
-	// several modules of a Kyma get none in time more often, and with more they are not done in time.
+	// quickAtOnce is how many modules this process installs at a time while workflow tasks wait for them. With fewer
+	// places, a Kyma with several modules more often waits too long for its places. With more places, installations do
+	// not finish in time.
 	quickAtOnce = 16
-	// quickLimit is how long InstallModules may have waited for a place, and worked on a module, when the last object is begun.
+	// quickLimit is how long InstallModules may wait for a place and work on a module before it stops starting new
+	// objects.
 	quickLimit = 2 * time.Second
-	// quickTimeout is when InstallModules gives up what still hangs, so that the results of other modules count: its local
-	// activity ends after 4 s.
+	// quickTimeout is when InstallModules cancels everything that still hangs, so that the results of the other modules
+	// count. Its local activity times out after 4 s.
 	quickTimeout = 3500 * time.Millisecond
 )
 
 // ModulesInput names Manifests of a Kyma to install or upgrade.
 type ModulesInput struct {
 	Manifests []kick.Ref `json:"manifests"`
-	// Since is that of ApplyInput.
+	// Since has the meaning of ApplyInput.Since.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Installed is what InstallModules did for one Manifest.
+// Installed is the result of InstallModules for one Manifest.
 type Installed struct {
 	Ref kick.Ref `json:"ref"`
-	// Later is true if the Manifest needs ApplyManifest: nothing was done, or it is not known what.
+	// Later is true if the Manifest needs ApplyManifest, because nothing was done or the result is unknown.
 	Later  bool        `json:"later,omitempty"`
 	Result ApplyResult `json:"result,omitzero"`
 }
 
-// InstallModules is ApplyManifest for several Manifests that can probably be installed within some seconds. It leaves to
-// ApplyManifest what takes longer, such as hooks and layers that are not in the cache, and all of them where this process does too
-// much already. It has a result for each Manifest and never fails, so that no module holds up another.
+// InstallModules does what ApplyManifest does, for several Manifests that can probably be installed within seconds. It
+// leaves slower work to ApplyManifest, such as hooks and layers that are not in the cache. If this process is too busy,
+// it leaves all Manifests to ApplyManifest. It returns a result for each Manifest and never fails, so that no module
+// delays another.
 func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Installed, error) {
 	all := lists.Map(in.Manifests, func(ref kick.Ref) Installed { return Installed{Ref: ref, Later: true} })
 	ctx, cancel := context.WithTimeout(ctx, quickTimeout)
@@ -50,7 +53,7 @@ func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Ins
 	until := time.Now().Add(quickLimit)
 	waiting, stop := context.WithDeadline(ctx, until)
 	defer stop()
-	// All at once: one report then says that all are ready.
+	// Take all places at once, so that one report can say that all modules are ready.
 	places := min(modulesAtOnce, len(all))
 	if a.quick.Acquire(waiting, int64(places)) != nil {
 		return all, nil
@@ -66,7 +69,7 @@ func (a *Activities) InstallModules(ctx context.Context, in ModulesInput) ([]Ins
 			if result, err := a.apply(apply.Quickly(ctx), ref, until); err == nil {
 				all[i].Later, all[i].Result = result.Outcome == manifests.OutcomeLater, result
 			}
-			return nil // ApplyManifest finds the error again, and reports it.
+			return nil // ApplyManifest runs into the error again and reports it.
 		})
 	}
 	_ = group.Wait()

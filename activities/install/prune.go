@@ -12,16 +12,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/removal"
 )
 
-// prune removes, after everything was applied, what the inventory has and the module no longer, and no other Kyma in
-// the same cluster needs. It returns the ids of entries that are known to be gone, or no longer ours; the others stay
-// in the inventory for the next reconcile.
+// prune removes objects that are in the inventory but no longer in the module, unless another Kyma in the same cluster
+// needs them. It runs after everything has been applied. It returns the ids of entries that are known to be gone or no
+// longer ours. All other entries stay in the inventory for the next reconcile.
 func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[string]bool, error) {
 	old := inventory.Obsolete(job.Manifest.Status.Inventory, job.Plan.Entries)
 	if len(old) == 0 {
 		return map[string]bool{}, nil
 	}
 	if len(job.Silent) > 0 {
-		// What is no longer rendered may only be missing because of that. The next reconcile checks it again.
+		// The rendering may lack objects, because some APIs of the cluster did not answer. The next reconcile checks
+		// again.
 		a.steps.Recorder.NotPruned(job.Manifest, len(old), job.Silent)
 		return map[string]bool{}, nil
 	}
@@ -29,7 +30,7 @@ func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[st
 		return nil, err
 	}
 	r := removal.NewRemover(job.Manifest, job.Cluster)
-	// The owner for whom the objects were applied, whatever the Manifest has taken over since.
+	// Use the owner that the objects were applied for, even if the Manifest has taken over objects since.
 	r.Owner = job.Owner
 	r.KeepUserData = true
 	old, err := r.WithoutSkipped(ctx, old, &job.Plan)
@@ -50,9 +51,9 @@ func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[st
 	return r.Gone, nil
 }
 
-// recoverUpgrade finds what a Manifest has in its cluster that its layers no longer have, when its first installation
-// met existing objects: then it is no first installation, but the inventory is lost. What is found is pruned as if it
-// had been in the inventory.
+// recoverUpgrade handles a first installation that met existing objects of this Manifest: the inventory was lost. It
+// finds the objects in the cluster that the layers no longer have, and adds them to the inventory so that they are
+// pruned.
 func (a *Activities) recoverUpgrade(ctx context.Context, job *apply.Installation) error {
 	if !job.First || !job.Met.Load() {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// startsWithin is when workloads that were just applied are read first: none is available at once.
+// startsWithin is the delay before newly applied workloads are first read, because no workload is available immediately.
 const startsWithin = 300 * time.Millisecond
 
-// judgeSoon returns the state of a module right after it was applied, where it becomes ready within a moment: then its
-// state is written together with what was applied, and no wait is needed. Anything else is left to the wait.
+// judgeSoon returns the state of a module right after the apply, if the module becomes ready within a moment. Its state
+// is then written together with the result of the apply, and no wait is needed. FollowModules handles everything else.
 func (a *Activities) judgeSoon(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool) (readiness.Observed, bool) {
 	m := job.Manifest.DeepCopy()
 	inventory.SetInventory(&m.Status, inventory.Record(m.Status.Inventory, applied.Entries, gone))

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestAModuleThatDoesNotFitIntoItsManifestIsRefusedBeforeAnythingIsApplied(t *testing.T) {
+func TestAModuleTooLargeForItsManifestIsRefusedBeforeAnythingIsApplied(t *testing.T) {
 	const etcd = 1536 << 10
 	for name, test := range map[string]struct {
 		objects  int
@@ -23,7 +23,7 @@ func TestAModuleThatDoesNotFitIntoItsManifestIsRefusedBeforeAnythingIsApplied(t 
 		refused  string
 	}{
 		"thousands of objects":                  {objects: 5000, id: "apps_Deployment_namespace_object-%06d"},
-		"more than an inventory has room for":   {objects: 9000, id: "apps_Deployment_namespace_object-%06d", refused: "the inventory of 9000 objects is above 1048576 bytes"},
+		"more than an inventory can hold":       {objects: 9000, id: "apps_Deployment_namespace_object-%06d", refused: "the inventory of 9000 objects is larger than 1048576 bytes"},
 		"a large default custom resource":       {objects: 100, id: "apps_Deployment_namespace_object-%06d", resource: 256 << 10},
 		"both":                                  {objects: 7200, id: "apps_Deployment_namespace_object-%06d", resource: 256 << 10, refused: "with its inventory of 7200 objects and its default custom resource"},
 		"as many kinds as objects":              {objects: 5800, id: "example.com_Kind" + strings.Repeat("d", 40) + "%06d__o", refused: "with its inventory of 5800 objects"},

@@ -13,10 +13,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// observeUnfetched returns the state of a module that is installed as wanted, but whose layers cannot be fetched now to
-// repair it: what the cluster and the inventory show, with the objects that wait for the repair. Without it, the module
-// would show a state that it had before it drifted, or the registry's fault in place of its own. It returns false if this
-// is not such a module, or if its cluster cannot be read either.
+// observeUnfetched returns the state of a module that is installed as wanted, but whose layers cannot be fetched for a
+// repair. The state comes from the cluster and the inventory, and names the objects that wait for the repair. Otherwise
+// the module would keep showing its state from before the drift, or only the registry's fault. observeUnfetched returns
+// false if the module is not in this situation, or if its cluster cannot be read either.
 func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, digest string, failure error) (readiness.Observed, bool) {
 	f := fault.Of(failure)
 	if f.Kind != fault.Transient || !artifacts.MayPass(f.Reason) || m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m) {
@@ -37,7 +37,7 @@ func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, 
 	return withoutRepair(observed, gone, changed, f), true
 }
 
-// withoutRepair adds to the observed state of a module which objects wait for the registry.
+// withoutRepair adds the objects that wait for the registry to the observed state of a module.
 func withoutRepair(o readiness.Observed, gone, changed []string, f fault.Fault) readiness.Observed {
 	o.DefaultCRWanted = false
 	var drifted string
@@ -49,7 +49,7 @@ func withoutRepair(o readiness.Observed, gone, changed []string, f fault.Fault) 
 	case len(changed) > 0:
 		drifted = "changed: " + objects.FirstOf(changed)
 	case o.State == shared.StateReady:
-		// It is as it was applied. The conditions stay true.
+		// Nothing has drifted. The conditions stay true.
 		o.Reason, o.Message, o.Hint = f.Reason, "the module is ready, but its layers cannot be fetched: "+f.Message, f.Hint
 		return o
 	default:

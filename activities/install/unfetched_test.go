@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-func TestAModuleWhoseLayersCannotBeFetchedShowsWhatIsKnownOfIt(t *testing.T) {
+func TestAModuleWithUnfetchedLayersShowsItsKnownState(t *testing.T) {
 	down := fault.Fault{Kind: fault.Transient, Reason: artifacts.ReasonRegistryUnavailable, Message: "connection refused"}
 	ready := readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady, Message: "module is ready", Ready: 2, Total: 2}
 	failed := readiness.Observed{State: shared.StateError, Reason: readiness.ReasonResourcesFailed, Message: "a pod failed"}

@@ -20,10 +20,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// storedVersions finds, before anything of an upgrade is applied, the definitions that would no longer have a version
-// in which objects are stored. It costs one request for all definitions of the module, and one for each that the
-// upgrade changes; a module without definitions costs none, nor does one that was never applied. An earlier version
-// that was applied only in part may have stored objects already.
+// storedVersions returns the CRDs that would lose a version in which objects are stored. It runs before anything of an
+// upgrade is applied. It costs one request for all CRDs of the module and one for each CRD that the upgrade changes. A
+// module without CRDs, or one that was never applied, costs no request. A version that was only partly applied counts as
+// applied, because it may already have stored objects.
 func storedVersions(ctx context.Context, job *apply.Installation) ([]string, error) {
 	m := job.Manifest
 	if m.Status.InstalledRef == inventory.LayersRef(m) {

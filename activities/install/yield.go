@@ -11,13 +11,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// yield withholds from the plan what another module of the same Kyma has: two that apply one object would undo each
-// other's changes for ever. It costs a request to the control plane for each module that has the same object, and only
-// while some of the plan was never applied before.
+// yield withholds planned objects that another module of the same Kyma has, because two modules that apply the same
+// object would undo each other's changes forever. It costs a request to the control plane for each module with the same
+// object, and only while the plan contains objects that were never applied.
 //
-// It runs after the intent was recorded. So of two that record the same object at the same time at least one sees the
-// other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest, which waits
-// until the younger one has seen that, and has either yielded or applied it already.
+// yield runs after the intent was recorded. If two modules record the same object at the same time, at least one of them
+// sees the other, and both decide by the same rule: an object belongs to the module that has applied it, otherwise to the
+// older Manifest. The older Manifest waits until the younger one has yielded, or has already applied the object.
 func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	if !takesNew(job) {
 		return nil
@@ -33,13 +33,13 @@ func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	return nil
 }
 
-// division is which objects of a plan are not applied because other modules of the same Kyma have them, by inventory
-// id.
+// division says which objects of a plan are withheld because other modules of the same Kyma have them. The keys are
+// inventory ids.
 type division struct {
 	withheld map[string]bool
-	// refused says of each withheld object why.
+	// refused gives the reason for each withheld object.
 	refused []bundle.Failure
-	// yielded are those withheld objects that leave our inventory. The others are tried again.
+	// yielded are the withheld objects that leave our inventory. The other withheld objects are tried again.
 	yielded map[string]bool
 }
 
@@ -68,7 +68,7 @@ func divide(m *v1beta2.Manifest, planned []bundle.Placed, others []*v1beta2.Mani
 	return d
 }
 
-// takesNew tells whether some of the plan was never applied by this Manifest before.
+// takesNew reports whether the plan contains objects that this Manifest has never applied.
 func takesNew(job *apply.Installation) bool {
 	applied := inventory.AppliedBefore(job.Manifest.Status.Inventory)
 	for _, e := range job.Plan.Entries {
@@ -79,14 +79,14 @@ func takesNew(job *apply.Installation) bool {
 	return false
 }
 
-// ownership is that a Manifest has an object in its inventory.
+// ownership records that a Manifest has an object in its inventory.
 type ownership struct {
 	by *v1beta2.Manifest
-	// applied is true when it is known to have applied it.
+	// applied is true if the Manifest is known to have applied the object.
 	applied bool
 }
 
-// ownershipOf returns the owner of each object, by inventory id. What a module no longer has is free.
+// ownershipOf returns the owner of each object by inventory id. Objects that a module is giving up have no owner.
 func ownershipOf(manifests []*v1beta2.Manifest) map[string]ownership {
 	owners := map[string]ownership{}
 	for _, m := range manifests {
@@ -104,7 +104,7 @@ func ownershipOf(manifests []*v1beta2.Manifest) map[string]ownership {
 	return owners
 }
 
-// precedes tells which of two Manifests gets what both have recorded and neither has applied yet.
+// precedes reports whether Manifest a comes before b for an object that both have recorded and neither has applied.
 func precedes(a, b *v1beta2.Manifest) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

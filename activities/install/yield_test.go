@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 )
 
-func TestWhoOwnsAnObjectOfTwoModules(t *testing.T) {
+func TestTheOwnerOfAnObjectOfTwoModules(t *testing.T) {
 	const id = "_ConfigMap_a_b"
 	at := func(name string, age time.Duration, entries ...v1beta2.InventoryEntry) *v1beta2.Manifest {
 		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(10_000, 0).Add(-age))}}
@@ -23,15 +23,15 @@ func TestWhoOwnsAnObjectOfTwoModules(t *testing.T) {
 	}
 	recorded, applied := v1beta2.InventoryEntry{ID: id, Version: "v1"}, v1beta2.InventoryEntry{ID: id, Version: "v1", UID: "1"}
 	obsolete := v1beta2.InventoryEntry{ID: id, Version: "v1", UID: "1", Leaving: true}
-	require.Empty(t, ownershipOf([]*v1beta2.Manifest{at("a", 0, obsolete)}), "what a module no longer has is free")
+	require.Empty(t, ownershipOf([]*v1beta2.Manifest{at("a", 0, obsolete)}), "an object that its module is giving up has no owner")
 	older, younger := at("b", time.Hour, recorded), at("a", time.Minute, recorded)
 	require.Equal(t, "b", ownershipOf([]*v1beta2.Manifest{younger, older})[id].by.Name, "the older one owns it")
 	require.Equal(t, "a", ownershipOf([]*v1beta2.Manifest{older, at("a", 0, applied)})[id].by.Name, "unless the other has applied it")
 	require.True(t, precedes(older, younger))
-	require.True(t, precedes(at("a", 0), at("b", 0)), "of one age, the name decides")
+	require.True(t, precedes(at("a", 0), at("b", 0)), "for the same age, the name decides")
 }
 
-func TestWhatOfAPlanIsLeftToOtherModules(t *testing.T) {
+func TestDivideLeavesPlannedObjectsToTheirOwners(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	place := func(gvk schema.GroupVersionKind) bundle.Placed {
 		name := types.NamespacedName{Name: "shared"}
@@ -59,11 +59,11 @@ func TestWhatOfAPlanIsLeftToOtherModules(t *testing.T) {
 	}
 
 	for name, d := range map[string]division{
-		"what no other module has":                      decide(manifest(0, recorded)),
-		"what another module no longer has":             decide(manifest(0, recorded), manifest(time.Hour, obsolete)),
-		"what we have applied before":                   decide(manifest(0, applied), manifest(time.Hour, applied)),
-		"a namespace, which modules have together":      divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
-		"another object than the one of another module": divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
+		"no other module has the object":          decide(manifest(0, recorded)),
+		"another module is giving it up":          decide(manifest(0, recorded), manifest(time.Hour, obsolete)),
+		"we have applied it before":               decide(manifest(0, applied), manifest(time.Hour, applied)),
+		"a namespace, which modules share":        divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
+		"the other module has a different object": divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
 	} {
 		require.Empty(t, d.withheld, name)
 		require.Empty(t, d.refused, name)
@@ -82,7 +82,7 @@ func TestWhatOfAPlanIsLeftToOtherModules(t *testing.T) {
 		"a younger one has recorded it too, and may have applied it already": {
 			decide(manifest(time.Hour, recorded), manifest(0, recorded)), "is also in module other", true, false,
 		},
-		"one that has it is being removed": {
+		"the module that has it is being removed": {
 			decide(manifest(0, recorded), deleting), "belongs to module other, which is being removed", true, true,
 		},
 	} {

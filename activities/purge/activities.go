@@ -1,7 +1,14 @@
-// Package purge forces what an orderly removal could not remove within the grace period: AdmitPurge asks the removal budget
-// whether a Kyma's modules may be purged, and PurgeManifest purges one of them. Rules say which finalizers may be removed;
-// each object that is forced is an Event, a line in the log and a count, by Recorder
+// Package purge force-removes the modules of a deleted Kyma if an orderly removal did not finish within the grace period
 // (docs/design/deletion-and-purge.md#the-purge).
+//
+// AdmitPurge asks the removal budget whether a Kyma's modules may be purged. PurgeManifest then purges one Manifest per
+// call. Rules decide which finalizers a purge may remove. For each forced object, Recorder writes an Event and a log line
+// and counts the object.
+//
+// What must stay true:
+//   - The Event is written before the object is forced, so that a crash never leaves a forced object without an Event.
+//   - Every activity can run again after an interruption. Each object is deleted once and loses its finalizers once.
+//   - Objects that Manifests of other Kymas use are kept. So are objects with a finalizer that Rules protect.
 package purge
 
 import (
@@ -15,17 +22,18 @@ import (
 
 // Options configure the activities.
 type Options struct {
-	// Purges records what is forced; by default with Events alone.
+	// Purges records forced objects. The default writes Events only.
 	Purges *Recorder
-	// Budget may be nil: then nothing bounds purges.
+	// Budget limits how many clusters are purged. If it is nil, nothing limits them.
 	Budget Budget
-	// PurgeRules say which finalizers may be removed.
+	// PurgeRules decide which finalizers may be removed.
 	PurgeRules Rules
-	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.
+	// PurgeLimit bounds the time that one purge works in the cluster, so that the purge ends within its step. Default: 75
+	// s.
 	PurgeLimit time.Duration
 }
 
-// Activities are the activities of this package.
+// Activities holds the activities of this package.
 type Activities struct {
 	Options  Options
 	steps    *manifests.Steps
@@ -33,7 +41,7 @@ type Activities struct {
 	removals *removal.Removals
 }
 
-// New returns the activities, to be registered with a worker.
+// New returns the activities. Register them with a worker.
 func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) *Activities {
 	if o.Purges == nil {
 		o.Purges = NewRecorder(steps.Options.ControlPlane)

@@ -11,19 +11,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Budget bounds how many clusters lose modules; *budget.Budget does.
+// Budget limits how many clusters lose modules. *budget.Budget implements it.
 type Budget interface {
 	Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, error)
 }
 
-// AdmitInput names the Kyma whose modules are to be purged.
+// AdmitInput names the Kyma to purge.
 type AdmitInput struct {
 	Ref kick.Ref `json:"ref"`
 }
 
-// AdmitPurge counts a Kyma in the removal budget before any of its modules is purged, also if its orderly removal counted
-// long ago. It returns an error if the budget is used up: the Kyma's workflow asks again with its next check. It is safe to
-// repeat.
+// AdmitPurge counts a Kyma in the removal budget before any of its modules is purged, even if its orderly removal was
+// counted long ago. It returns an error if the budget is used up; the Kyma's workflow then asks again at its next check.
+// It is safe to repeat.
 func (a *Activities) AdmitPurge(ctx context.Context, in AdmitInput) error {
 	if a.Options.Budget == nil {
 		return nil
@@ -31,7 +31,7 @@ func (a *Activities) AdmitPurge(ctx context.Context, in AdmitInput) error {
 	kyma := &v1beta2.Kyma{}
 	err := a.steps.Options.ControlPlane.Get(ctx, in.Ref.Key(), kyma)
 	if apierrors.IsNotFound(err) || err == nil && kyma.UID != in.Ref.UID {
-		return nil // No clusters count for a Kyma that is gone.
+		return nil // A Kyma that is gone does not count.
 	}
 	if err != nil {
 		return fmt.Errorf("read Kyma %s before its purge: %w", in.Ref, err)
@@ -40,6 +40,6 @@ func (a *Activities) AdmitPurge(ctx context.Context, in AdmitInput) error {
 	if err != nil || held.IsZero() {
 		return err
 	}
-	// A wait would be retried here; a slow retry is the workflow's.
+	// Return a slow retry, which the workflow handles. A Pending fault would be retried within this activity.
 	return &fault.Error{Kind: fault.Transient, Reason: held.Reason, Message: held.Message, Hint: held.Hint, SlowRetry: true}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// A shorter grace period, or a script that calls for purges, forces removals that began long ago.
-func TestAWaveOfPurgesIsHeld(t *testing.T) {
+// Shortening the grace period, or a script that requests purges, can force many removals that began long ago at once.
+func TestTheRemovalBudgetHoldsAWaveOfPurges(t *testing.T) {
 	ctx := context.Background()
 	first, second := desiredtest.Kyma("keda"), desiredtest.Kyma("keda")
 	second.Name, second.UID = "second", "second"
@@ -29,10 +29,10 @@ func TestAWaveOfPurgesIsHeld(t *testing.T) {
 	}
 	of := func(kyma *v1beta2.Kyma) AdmitInput { return AdmitInput{Ref: kick.RefOf(kyma)} }
 	require.NoError(t, a.AdmitPurge(ctx, of(first)))
-	require.NoError(t, a.AdmitPurge(ctx, of(first)), "it is safe to repeat")
+	require.NoError(t, a.AdmitPurge(ctx, of(first)), "AdmitPurge is safe to repeat")
 	err = a.AdmitPurge(ctx, of(second))
 	require.Equal(t, budget.ReasonHeld, fault.Of(err).Reason)
 	require.True(t, fault.Of(err).SlowRetry, "the workflow asks again, the activity does not")
 	now = now.Add(time.Hour)
-	require.NoError(t, a.AdmitPurge(ctx, of(second)), "the window passed")
+	require.NoError(t, a.AdmitPurge(ctx, of(second)), "the budget's window has passed")
 }

@@ -27,23 +27,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// purger forces the removal of what one Manifest has left.
+// purger forces the removal of everything that one Manifest has left.
 type purger struct {
 	activities     *Activities
 	manifest       *v1beta2.Manifest
 	kyma           kick.Ref
 	abandonCluster bool
 	unreached      string
-	// remover is nil until the cluster was reached.
+	// remover is nil before the cluster has been reached.
 	remover *removal.Remover
 
 	mu           sync.Mutex
 	names, stays []string
-	// deleted counts the custom resources that were deleted.
+	// deleted counts the deleted custom resources.
 	deleted int
 }
 
-// progressed tells whether something was deleted or forced.
+// progressed reports whether anything was deleted or forced.
 func (p *purger) progressed() bool {
 	if len(p.names) > 0 || p.deleted > 0 {
 		return true
@@ -64,7 +64,7 @@ func (p *purger) stay(what string) {
 	p.stays = append(p.stays, what)
 }
 
-// place names the cluster for people.
+// place names the cluster in messages.
 func (p *purger) place() string {
 	if !desired.InControlPlane(p.manifest) {
 		return "the remote cluster"
@@ -72,7 +72,7 @@ func (p *purger) place() string {
 	return "the control plane's cluster"
 }
 
-// cluster forces what the Manifest brought into its cluster.
+// cluster forces the removal of everything that the Manifest brought into its cluster.
 func (p *purger) cluster(ctx context.Context) error {
 	m, a := p.manifest, p.activities
 	if err := adoption.Adopt(ctx, a.steps, m); err != nil {
@@ -81,7 +81,7 @@ func (p *purger) cluster(ctx context.Context) error {
 	if m.IsUnmanaged() {
 		return clusters.Classify(a.removals.Unmark(ctx, m))
 	}
-	// What several Kymas share is removed with the last of them.
+	// Objects shared by several Kymas are removed with the last of these Kymas.
 	if handed, err := a.steps.HandOver(ctx, m); handed || err != nil {
 		return clusters.Classify(err)
 	}
@@ -114,7 +114,8 @@ func (p *purger) cluster(ctx context.Context) error {
 	}
 	r.OtherModules = r.Used.Manifests
 	if err := p.customResources(ctx, r, entries); err != nil {
-		// The operator may be down, and with it the webhooks that every change of its custom resources goes through.
+		// The operator may be down. Then its webhooks, which every change of its custom resources goes through, are down
+		// too.
 		if admissionErr := p.stage(ctx, r, inventory.OfStage(entries, kinds.StageAdmission)); admissionErr != nil {
 			return clusters.Classify(errors.Join(err, admissionErr))
 		}
@@ -139,7 +140,7 @@ func (p *purger) cluster(ctx context.Context) error {
 	return clusters.Classify(errors.Join(failed...))
 }
 
-// stage deletes the objects of one stage, waits a little, and removes the finalizers of those that remain.
+// stage deletes the objects of one stage, waits briefly, and removes the finalizers of the remaining objects.
 func (p *purger) stage(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -172,7 +173,7 @@ func (p *purger) stage(ctx context.Context, r *removal.Remover, entries []v1beta
 	return group.Wait()
 }
 
-// withoutConversion switches off the conversion of definitions that are to be deleted: its webhook may be down.
+// withoutConversion disables the conversion webhook of the CRDs that will be deleted, because the webhook may be down.
 func (p *purger) withoutConversion(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	patch, err := json.Marshal(map[string]any{kinds.PathSpec: map[string]any{
 		kinds.PathConversion: map[string]any{"strategy": "None", kinds.PathWebhookClient: nil},
@@ -190,7 +191,7 @@ func (p *purger) withoutConversion(ctx context.Context, r *removal.Remover, entr
 	})
 }
 
-// finalizerPatch sets the finalizers of this very version of an object.
+// finalizerPatch returns a patch that sets the finalizers of exactly this version of an object.
 func finalizerPatch(live *metav1.PartialObjectMetadata, finalizers []string) ([]byte, error) {
 	if finalizers == nil {
 		finalizers = []string{}
@@ -204,7 +205,7 @@ func finalizerPatch(live *metav1.PartialObjectMetadata, finalizers []string) ([]
 	return patch, nil
 }
 
-// poll checks a condition until it is true, at most for removal.Patience.
+// poll checks a condition until it is true, for at most removal.Patience.
 func poll(ctx context.Context, condition func() (bool, error)) error {
 	for waited := time.Duration(0); waited < removal.Patience; waited += removal.PatiencePause {
 		done, err := condition()
@@ -218,5 +219,5 @@ func poll(ctx context.Context, condition func() (bool, error)) error {
 	return nil
 }
 
-// notServed tells whether an error says that nobody serves a kind any more.
+// notServed reports whether an error means that the kind is no longer served.
 func notServed(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

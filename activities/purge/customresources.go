@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/removal"
 )
 
-// customResources deletes every custom resource of the kinds whose definitions are removed with the module, and the
-// default one in any case, waits a little for their operator, and removes the finalizers of those that remain.
+// customResources deletes the default custom resource, and all custom resources of kinds that are removed with the
+// module. It waits briefly for their operator and then removes the finalizers of the remaining custom resources.
 func (p *purger) customResources(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	if err := p.activities.steps.Unchanged(ctx, p.manifest); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p *purger) customResources(ctx context.Context, r *removal.Remover, entrie
 	return p.defaultCR(ctx, r, done)
 }
 
-// defaultCR forces the default custom resource where its definition stays.
+// defaultCR forces the default custom resource if its CRD stays.
 func (p *purger) defaultCR(ctx context.Context, r *removal.Remover, done map[schema.GroupKind]bool) error {
 	recorded := p.manifest.Status.DefaultCR
 	if recorded == nil || p.manifest.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
@@ -54,7 +54,7 @@ func (p *purger) defaultCR(ctx context.Context, r *removal.Remover, done map[sch
 	return p.kind(ctx, r, gvk.GroupKind(), func(cr *metav1.PartialObjectMetadata) bool { return inventory.IsRecorded(recorded, cr) })
 }
 
-// kind forces the custom resources of one kind, or the chosen ones of them.
+// kind forces the custom resources of one kind. A non-nil chosen selects some of them.
 func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.GroupKind, chosen func(*metav1.PartialObjectMetadata) bool) error {
 	resource, err := r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
 	if err != nil {
@@ -62,7 +62,8 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 	}
 	mine := func(cr *metav1.PartialObjectMetadata) bool {
 		mark := inventory.MarkOn(cr)
-		// What another Manifest brought is removed with that one. What Helm's annotation keeps stays, with its definition.
+		// A custom resource that another Manifest brought is removed with that Manifest. Helm's keep annotation keeps a
+		// custom resource and its CRD.
 		return !inventory.IsKept(cr) && (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
 	}
 	remaining, fresh := false, false
@@ -81,7 +82,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 		}
 		return len(page.Items) == 0, nil
 	}
-	// Those that have been deleted for longer had their time, and there may be many of them.
+	// Custom resources that were deleted earlier have had their time, and there may be many of them.
 	if fresh {
 		if err := poll(ctx, isGone); err != nil {
 			return err
@@ -95,7 +96,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 	})
 }
 
-// deleteCR deletes a custom resource. The deletion of a user's one is forced, and so it is recorded.
+// deleteCR deletes a custom resource. Deleting a user's custom resource is forced, so it is recorded.
 func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource kinds.Resource, cr *metav1.PartialObjectMetadata) error {
 	if !cr.DeletionTimestamp.IsZero() {
 		return nil
@@ -123,7 +124,7 @@ func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.G
 	return nil
 }
 
-// each calls do for the selected custom resources of a kind, several at once.
+// each calls do for the selected custom resources of a kind, several at a time.
 func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource kinds.Resource,
 	selected func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
 ) error {

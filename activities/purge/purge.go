@@ -25,41 +25,40 @@ import (
 // Input names the Manifest to purge.
 type Input struct {
 	Ref kick.Ref `json:"ref"`
-	// Abandon makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
+	// Abandon releases the Manifest even if its cluster cannot be reached or cannot be cleaned up any further.
 	Abandon bool `json:"abandon,omitempty"`
 }
 
-// Result says what was forced.
+// Result reports what a purge forced.
 type Result struct {
-	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it has to continue, OutcomeRefused, or OutcomeApplied
-	// when it must not be purged.
+	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting if the purge has to continue, OutcomeRefused, or
+	// OutcomeApplied if the Manifest must not be purged.
 	Outcome manifests.Outcome `json:"outcome"`
-	// Forced counts the objects that were forced, and Names names some of them.
+	// Forced counts the forced objects. Names lists some of them.
 	Forced int      `json:"forced,omitempty"`
 	Names  []string `json:"names,omitempty"`
-	// Stays names some of what stays in the cluster, each with the reason.
+	// Stays lists some of the objects that stay in the cluster, each with the reason.
 	Stays []string `json:"stays,omitempty"`
-	// Unreached says why the cluster could not be cleaned up; empty when it was.
+	// Unreached says why the cluster could not be cleaned up. It is empty if the cluster was cleaned up.
 	Unreached string `json:"unreached,omitempty"`
-	// Fault is why a purge that did something could not continue, with OutcomeWaiting. It is not an error of the step, so
-	// that what was forced is reported.
+	// Fault says why a purge could not continue, with OutcomeWaiting. It is not returned as the activity's error, so that
+	// the forced objects are reported.
 	Fault fault.Fault `json:"fault,omitzero"`
-	// Progress is true when the cluster answers and a purge that could not continue may still succeed: it is no failed
-	// attempt.
+	// Progress is true if the cluster answers and the purge may still succeed. This does not count as a failed attempt.
 	Progress bool `json:"progress,omitempty"`
 }
 
-// maxPurgeNames bounds the names in a result, which is kept in a history.
+// maxPurgeNames bounds the names in a result, because results are kept in the workflow history.
 const maxPurgeNames = 20
 
-// ReasonPurgeContinues: a purge did not end within its step, and continues with the next one.
+// ReasonPurgeContinues: a purge did not finish within its step and continues in the next one.
 const ReasonPurgeContinues = "PurgeContinues"
 
-// PurgeManifest removes a Manifest that an orderly removal could not remove, once and without waiting long: with the
-// same inventory it deletes the module's custom resources, its resources in reverse order of their stages, and removes
-// finalizers that hold any of them; then it releases the Manifest. What Manifests of other Kymas in the same cluster
-// use as well stays, and so does what a protected finalizer holds. A Manifest that is not being deleted, or whose Kyma
-// is not, stays unchanged. Errors are faults.
+// PurgeManifest forces the removal of a Manifest after its orderly removal has failed. It tries once and does not wait
+// long. Based on the Manifest's inventory it deletes the module's custom resources, then its resources in reverse order
+// of their stages, and removes the finalizers that block them. Then it releases the Manifest. Objects that Manifests of
+// other Kymas in the same cluster use are kept, and so are objects held by a protected finalizer. PurgeManifest changes
+// nothing unless both the Manifest and its Kyma are being deleted. Errors are faults.
 func (a *Activities) PurgeManifest(ctx context.Context, in Input) (Result, error) {
 	result, err := a.purge(ctx, in)
 	if errors.Is(err, manifests.ErrChanged) {
@@ -117,8 +116,8 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	return p.result(manifests.OutcomeRemoved), nil
 }
 
-// lateWithin is how soon before the end of its time a purge counts as late: client-go refuses at once a request whose turn, by
-// the limit of requests to the cluster, comes after that.
+// lateWithin is how close to its deadline a purge counts as late. client-go immediately refuses a request if the
+// client-side rate limit would delay it past the deadline.
 const lateWithin = time.Second
 
 func isLate(limited context.Context) bool {
@@ -126,28 +125,28 @@ func isLate(limited context.Context) bool {
 	return limited.Err() != nil || time.Until(end) < lateWithin
 }
 
-// continues tells whether a purge that ended with an error should continue, as its cluster answers and something was done.
-// It comes to an end: each object is deleted once, and loses its finalizers once.
+// continues reports whether a purge that ended with an error should continue, because its cluster answers and something
+// was deleted or forced. Such a purge ends at some point: each object is deleted once and loses its finalizers once.
 func (p *purger) continues(err error, late bool) bool {
 	if !p.progressed() {
 		return false
 	}
 	kind := fault.Of(err).Kind
-	// A request that our own deadline cut short looks like one that nobody answers.
+	// If our own deadline cuts a request short, the error looks like a cluster that does not answer.
 	return late || kind != fault.Unreachable && kind != fault.Rejected
 }
 
-// interrupted is the error of a purge that did not end.
+// interrupted returns the error of a purge that did not finish in time.
 func (p *purger) interrupted(err error, late bool) error {
 	if !late || !p.progressed() {
 		return err
 	}
-	return fault.New(fault.Transient, ReasonPurgeContinues, "there is more to purge of Manifest %s/%s than one step could do, the next one continues",
+	return fault.New(fault.Transient, ReasonPurgeContinues, "the purge of Manifest %s/%s did not finish in one step; the next step continues it",
 		p.manifest.Namespace, p.manifest.Name)
 }
 
-// stopped is the result of a purge that could not continue. Where it forced or deleted nothing, it is an ordinary
-// error.
+// stopped returns the result of a purge that could not continue. It returns a plain error if the purge forced and deleted
+// nothing.
 func (p *purger) stopped(err error, progress bool) (Result, error) {
 	if len(p.names) == 0 && !progress {
 		return Result{}, err
@@ -157,19 +156,19 @@ func (p *purger) stopped(err error, progress bool) (Result, error) {
 	return result, nil
 }
 
-// abandon records what remains in the cluster, and why.
+// abandon records which objects remain in the cluster, and why.
 func (p *purger) abandon(ctx context.Context, err error) error {
 	ref := kick.RefOf(p.manifest)
-	message := fmt.Sprintf("what Manifest %s has in its cluster could not be removed and is left there: %s", ref, fault.Of(err).Message)
+	message := fmt.Sprintf("the objects of Manifest %s could not be removed from its cluster and are left there: %s", ref, fault.Of(err).Message)
 	remaining := p.remaining()
 	p.unreached = message + NameObjects(remaining, maxRemainingBytes)
 	return p.activities.Options.Purges.AbandonObjects(ctx, p.kyma, message, remaining)
 }
 
-// maxRemainingBytes bounds the names of what remains in a result.
+// maxRemainingBytes bounds the names of remaining objects in a result.
 const maxRemainingBytes = 1024
 
-// remaining names the objects of the inventory that are not known to be gone.
+// remaining names the objects of the inventory that may still exist.
 func (p *purger) remaining() []string {
 	var remaining []string
 	if recorded := p.manifest.Status.DefaultCR; recorded != nil && recorded.UID != "" {
@@ -194,7 +193,8 @@ func (p *purger) result(outcome manifests.Outcome) Result {
 
 func first(names []string) []string { return names[:min(len(names), maxPurgeNames)] }
 
-// release removes all finalizers from the Manifest that a purge may remove: it is ours, whoever else holds it.
+// release removes every finalizer from the Manifest that a purge may remove. The Manifest is ours, no matter who else set
+// a finalizer.
 func (p *purger) release(ctx context.Context) error {
 	stale := false
 	return manifests.RetryOnConflict(func() error {
@@ -238,7 +238,7 @@ func (p *purger) releaseOnce(ctx context.Context) error {
 	return fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
 }
 
-// forceObject removes the finalizers that hold an object under deletion.
+// forceObject removes the finalizers that block the deletion of an object.
 func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *metav1.PartialObjectMetadata, kind string, resource kinds.Resource) error {
 	api := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(live.Namespace)
 	described := objects.Describe(kind, types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
@@ -257,7 +257,7 @@ func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *meta
 		stale = true
 		off, stay := p.activities.Options.PurgeRules.Split(live.Finalizers)
 		if held := p.activities.Options.PurgeRules.Protected(stay); len(held) > 0 {
-			p.stay(fmt.Sprintf("%s has finalizers that are never taken off: %v", described, held))
+			p.stay(fmt.Sprintf("%s has finalizers that are never removed: %v", described, held))
 		}
 		if len(off) == 0 {
 			return nil
@@ -278,6 +278,6 @@ func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *meta
 		case apierrors.IsNotFound(err):
 			return nil
 		}
-		return fmt.Errorf("take the finalizers off %s: %w", described, err)
+		return fmt.Errorf("remove the finalizers of %s: %w", described, err)
 	})
 }

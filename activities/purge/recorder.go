@@ -24,30 +24,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// Reasons of Events on a Kyma that is purged.
+// Reasons of Events on a Kyma that is being purged.
 const (
-	// EventPurged: an object was forced. There is one Event for each.
+	// EventPurged: an object was forced. Each forced object gets one Event.
 	EventPurged = "Purged"
-	// EventAbandoned: something could not be reached, and was abandoned.
+	// EventAbandoned: some objects could not be reached and were abandoned.
 	EventAbandoned = "PurgeAbandoned"
 )
 
-// Object is an object that is forced.
+// Object is an object that a purge forces.
 type Object struct {
 	Kind, Namespace, Name string
 	UID                   types.UID
-	// Finalizers are those that are taken off; none when the object is deleted only without the consent of its user.
+	// Finalizers are the finalizers that are removed. They are empty if a user's object is only deleted.
 	Finalizers []string
-	// In names the cluster, such as "the remote cluster".
+	// In names the cluster, for example "the remote cluster".
 	In string
 }
 
-// String is kind, namespace and name, for messages to people.
+// String returns kind, namespace and name for messages.
 func (o Object) String() string {
 	return objects.Describe(o.Kind, types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 }
 
-// describe says what is done to the object.
+// describe says what the purge does to the object.
 func (o Object) describe() string {
 	what := "is deleted"
 	if len(o.Finalizers) > 0 {
@@ -56,41 +56,40 @@ func (o Object) describe() string {
 	return fmt.Sprintf("%s in %s %s", o, o.In, what)
 }
 
-// Counter counts forced objects. It is the only thing a Recorder knows of metrics.
+// Counter counts forced objects. It is all that a Recorder knows about metrics.
 type Counter interface {
 	ObjectPurged()
 }
 
-// Recorder says which objects are forced: by an Event on the Kyma, a line in the log, and a metric.
+// Recorder records forced objects: as an Event on the Kyma, as a log line, and in a metric.
 type Recorder struct {
-	// ControlPlane writes Events.
+	// ControlPlane is the client that writes Events.
 	ControlPlane client.Client
-	// Counter may be nil.
-	Counter Counter
-	// Log is for those who run the instance.
+	Counter      Counter
+	// Log receives a line for each forced object and for abandoned objects.
 	Log logr.Logger
-	// Now is the clock of Events.
+	// Now is the clock for Events.
 	Now func() time.Time
 }
 
-// NewRecorder returns a Recorder that writes Events; counter and log may be set afterwards.
+// NewRecorder returns a Recorder that writes Events. Set Counter and Log afterwards if needed.
 func NewRecorder(controlPlane client.Client) *Recorder {
 	return &Recorder{ControlPlane: controlPlane, Log: logr.Discard(), Now: time.Now}
 }
 
-// RecordIntent writes the Event before an object is forced, so that no death in between makes a forced object that
-// has no Event. There is one Event for each object, however often it is attempted: its name says which.
+// RecordIntent writes the Event before an object is forced, so that a crash in between cannot leave a forced object
+// without an Event. The Event's name is derived from the object, so repeated attempts share one Event.
 func (r *Recorder) RecordIntent(ctx context.Context, kyma kick.Ref, o Object) error {
 	return r.event(ctx, kyma, EventPurged, o.describe(), o.Kind, o.Namespace, o.Name, string(o.UID))
 }
 
-// Abandon writes the Event that says what could not be reached.
+// Abandon writes the Event that says which cluster could not be reached.
 func (r *Recorder) Abandon(ctx context.Context, kyma kick.Ref, message string) error {
 	return r.AbandonObjects(ctx, kyma, message, nil)
 }
 
-// AbandonObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
-// as fit, while the log has them all.
+// AbandonObjects writes the Event that says what could not be reached and which objects are left behind. The Event lists
+// as many objects as fit; the log lists all of them.
 func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, abandoned []string) error {
 	line := func(some []string) {
 		r.Log.Info("purge: abandoned", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Message, message, logkey.Objects, some)
@@ -105,15 +104,15 @@ func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message st
 }
 
 const (
-	// maxNamed is how many objects are named to people at most.
+	// maxNamed is the maximum number of objects named in a message.
 	maxNamed = 20
-	// loggedObjects is how many objects one line of the log names, because there may be thousands and what collects
-	// lines cuts long ones.
+	// loggedObjects is the maximum number of objects in one log line. There may be thousands of objects, and log
+	// collectors cut long lines.
 	loggedObjects = 50
 )
 
-// NameObjects is such as `; 3 objects: ConfigMap a/b, Secret a/c and 1 more`, in at most so many bytes; empty when
-// there are none, or not even their number fits.
+// NameObjects returns text like `; 3 objects: ConfigMap a/b, Secret a/c and 1 more`, at most the given number of bytes
+// long. It returns "" if there are no objects, or if not even their number fits.
 func NameObjects(all []string, most int) string {
 	if len(all) == 0 {
 		return ""
@@ -137,7 +136,7 @@ func NameObjects(all []string, most int) string {
 	return said
 }
 
-// Done counts and logs an object that was forced.
+// Done counts and logs a forced object.
 func (r *Recorder) Done(kyma kick.Ref, o Object) {
 	if r.Counter != nil {
 		r.Counter.ObjectPurged()
@@ -163,7 +162,7 @@ func (r *Recorder) event(ctx context.Context, kyma kick.Ref, reason, message str
 	return nil
 }
 
-// eventName depends on the Kyma and on what the Event is about alone.
+// eventName depends only on the Kyma and on the subject of the Event.
 func eventName(kyma kick.Ref, about []string) string {
 	hash := fnv.New64a()
 	// A hash.Hash never returns an error from Write.

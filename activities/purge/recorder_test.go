@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-func TestAnAbandonmentNamesWhatFitsInItsEventAndEverythingInTheLog(t *testing.T) {
+func TestAbandonObjectsNamesObjectsThatFitInTheEventAndAllInTheLog(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects int
 		message string

@@ -8,17 +8,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// finalizerDefinition is the finalizer of a CustomResourceDefinition whose objects the API server still deletes.
+// finalizerDefinition is on a CustomResourceDefinition while the API server deletes its custom resources.
 const finalizerDefinition = "customresourcecleanup.apiextensions.k8s.io"
 
-// Rules say which finalizers a purge removes. The zero value removes all but those of Kubernetes itself.
+// Rules decide which finalizers a purge removes. The zero value removes all finalizers except Kubernetes' own.
 type Rules struct {
-	// Never are finalizers that are never removed (`--skip-finalizer-purging-for`).
+	// Never lists finalizers that are never removed (`--skip-finalizer-purging-for`).
 	Never []string
 }
 
-// Split divides the finalizers of an object into those that a purge removes and those that stay. Those of Kubernetes
-// itself stay: its controllers run, and without them objects would be left in etcd that nobody can reach.
+// Split divides the finalizers of an object into those that a purge removes (off) and those that it keeps (stay).
+// Kubernetes' own finalizers stay: their controllers are running, and removing them would leave unreachable objects in
+// etcd.
 func (r Rules) Split(finalizers []string) (off, stay []string) {
 	for _, finalizer := range finalizers {
 		if isKubernetes(finalizer) || slices.Contains(r.Never, finalizer) {
@@ -30,7 +31,7 @@ func (r Rules) Split(finalizers []string) (off, stay []string) {
 	return off, stay
 }
 
-// Protected returns those of the finalizers that are never removed, as configured for this instance.
+// Protected returns the finalizers in the list that this instance is configured never to remove.
 func (r Rules) Protected(finalizers []string) []string {
 	return lists.Filter(finalizers, func(finalizer string) bool { return slices.Contains(r.Never, finalizer) })
 }

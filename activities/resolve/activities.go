@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Activities are the activities of this package.
+// Activities holds the activities of this package.
 type Activities struct {
 	Options
 	planner *Planner

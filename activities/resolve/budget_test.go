@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// bounded is an instance of six Kymas with a module each, of which two may lose modules within an hour.
+// bounded returns an instance of six Kymas with one module each. Two of the Kymas may lose modules within an hour.
 func bounded(t *testing.T) (*instance, *time.Time) {
 	t.Helper()
 	f := newFleet(t, 6, Limits{Percent: 100}, []string{"keda"}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
@@ -42,8 +42,8 @@ func (f *instance) edit(t *testing.T, i int, change func(*v1beta2.Kyma)) {
 	f.change(t, kyma, func() { change(kyma) })
 }
 
-// A script that empties the lists of a whole fleet removes no more than the budget allows.
-func TestListsThatAreEmptiedInBulkAreHeld(t *testing.T) {
+// A script that empties the module lists of a whole fleet removes no more than the budget allows.
+func TestTheBudgetHoldsModuleListsEmptiedInBulk(t *testing.T) {
 	f, now := bounded(t)
 	for i := range f.refs {
 		f.edit(t, i, func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = nil })
@@ -54,22 +54,22 @@ func TestListsThatAreEmptiedInBulkAreHeld(t *testing.T) {
 		require.Equal(t, budget.ReasonHeld, held.Fault.Reason)
 		require.Equal(t, fault.Pending, held.Fault.Kind, "the Kyma is not in Error")
 		require.True(t, held.Fault.SlowRetry)
-		require.NotEmpty(t, held.InputsDigest, "what else the Kyma asks for is done")
+		require.NotEmpty(t, held.InputsDigest, "everything else that the Kyma asks for is done")
 	}
 	require.Len(t, f.told, 1)
 	require.Zero(t, deleted(f.reconcileAll(t)))
 
 	f.edit(t, 5, func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "keda"}} })
 	results = f.reconcileAll(t)
-	require.Zero(t, deleted(results), "that one is wanted again makes no room")
-	require.True(t, results[5].Fault.IsZero(), "and it does not wait any more")
+	require.Zero(t, deleted(results), "listing a module again frees no budget")
+	require.True(t, results[5].Fault.IsZero(), "and its Kyma no longer waits")
 	require.Len(t, f.read(t).Status.Taken, 2)
 
 	*now = now.Add(time.Hour)
-	require.Equal(t, 2, deleted(f.reconcileAll(t)), "the window passed")
+	require.Equal(t, 2, deleted(f.reconcileAll(t)), "the budget's window has passed")
 }
 
-func TestKymasThatAreDeletedInBulkKeepTheirModulesUntilThereIsRoom(t *testing.T) {
+func TestKymasDeletedInBulkKeepTheirModulesUntilTheBudgetHasRoom(t *testing.T) {
 	f, now := bounded(t)
 	settings := &f.Settings.Purge
 	settings.Enabled, settings.Grace = true, 0
@@ -84,8 +84,8 @@ func TestKymasThatAreDeletedInBulkKeepTheirModulesUntilThereIsRoom(t *testing.T)
 			if result.Fault.Reason == budget.ReasonHeld {
 				held++
 				require.Len(t, result.Remaining, 1)
-				require.Len(t, result.Manifests, 1, "a purge that somebody asks for begins with the modules, which are held")
-				require.False(t, result.PurgeDue, "no deadline runs while nothing was tried")
+				require.Len(t, result.Manifests, 1, "a requested purge begins with the modules, which are held")
+				require.False(t, result.PurgeDue, "no deadline runs before the first attempt")
 				require.True(t, result.PurgeAt.IsZero())
 			}
 		}
@@ -103,7 +103,7 @@ func TestKymasThatAreDeletedInBulkKeepTheirModulesUntilThereIsRoom(t *testing.T)
 	}
 	require.Equal(t, 4, remove())
 	require.Equal(t, 4, alive())
-	require.Equal(t, 4, remove(), "a removal that began goes on, and is not counted again")
+	require.Equal(t, 4, remove(), "a removal that has begun continues and is not counted again")
 	require.Equal(t, 4, alive())
 
 	found := f.read(t)
@@ -114,7 +114,7 @@ func TestKymasThatAreDeletedInBulkKeepTheirModulesUntilThereIsRoom(t *testing.T)
 	require.Equal(t, 1, alive())
 }
 
-func TestWhatRemovesNothingIsNotCounted(t *testing.T) {
+func TestChangesThatRemoveNothingAreNotCounted(t *testing.T) {
 	f, _ := bounded(t)
 	unmanaged := false
 	for i := range f.refs {
@@ -129,5 +129,5 @@ func TestWhatRemovesNothingIsNotCounted(t *testing.T) {
 	}
 	err := f.cluster.Get(context.Background(), f.budget.Key(), &v1beta2.RemovalBudget{})
 	require.NoError(t, client.IgnoreNotFound(err))
-	require.Error(t, err, "nobody needed a RemovalBudget")
+	require.Error(t, err, "no RemovalBudget was needed")
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// DeleteManifests deletes every Manifest of a Kyma under deletion, also those of mandatory modules, those
-// that are to be left unchanged otherwise, and those that another instance made, and says which are left and when their
-// removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
+// DeleteManifests deletes every Manifest of a Kyma under deletion. This includes the Manifests of mandatory modules,
+// those with the skip-reconciliation label, and those of another instance. It returns the remaining Manifests, and when
+// their removal must be forced. If one Manifest cannot be deleted, the others are still deleted, and DeleteResult.Fault
+// says why.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
 	kyma, outcome, err := outcomeOf(kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref))
 	if err == nil && outcome == OutcomeGone {
@@ -36,7 +37,7 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.Settings.Purge.Orderly}
 	result.PurgeAt, _ = desired.PurgeTime(kyma, a.Settings.Purge)
 	if desired.IsOrphaning(kyma) {
-		// They are the Kyma's only until the garbage collector has processed them. Nothing of them is deleted or forced.
+		// The Manifests belong to the Kyma until the garbage collector releases them. None of them is deleted or forced.
 		for i := range own {
 			result.Remaining = append(result.Remaining, own[i].Name)
 		}
@@ -62,7 +63,7 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 			refused = deleteManifest(ctx, a.ControlPlane, manifest)
 			failed = append(failed, refused)
 		}
-		// Deleted and gone at once is only what has no finalizer.
+		// Only a Manifest without finalizers is gone immediately.
 		if refused != nil || len(manifest.Finalizers) > 0 {
 			result.Remaining = append(result.Remaining, manifest.Name)
 			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
@@ -84,9 +85,9 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	return result, nil
 }
 
-// heldResult is the result of a deletion that the removal budget holds. No deadline runs: an orderly removal has not begun.
-// That the Manifests are named keeps a purge, should somebody ask for one, from the rest of the cluster: it would have to
-// force them first, which the budget holds as well.
+// heldResult returns the result of a deletion that the removal budget holds. No deadline runs, because an orderly removal
+// has not begun. The result lists the Manifests so that a requested purge cannot skip to the rest of the cluster: it must
+// force these Manifests first, and the budget holds that too.
 func heldResult(result DeleteResult, own []v1beta2.Manifest, held fault.Fault) DeleteResult {
 	for i := range own {
 		result.Remaining = append(result.Remaining, own[i].Name)
@@ -96,10 +97,10 @@ func heldResult(result DeleteResult, own []v1beta2.Manifest, held fault.Fault) D
 	return result
 }
 
-// ReasonManifestsNotDeleted: the control plane refuses to delete Manifests of a Kyma under deletion.
+// ReasonManifestsNotDeleted: the control plane refused to delete Manifests of a Kyma under deletion.
 const ReasonManifestsNotDeleted = "ManifestsNotDeleted"
 
-// notDeleted is the fault of deletions that failed, whatever it was: trying again may help with each of them.
+// notDeleted returns the fault of failed deletions. It is always transient, because a retry may help with each of them.
 func notDeleted(failed []error) fault.Fault {
 	err := errors.Join(failed...)
 	if err == nil {
@@ -108,8 +109,8 @@ func notDeleted(failed []error) fault.Fault {
 	return fault.Fault{Kind: fault.Transient, Reason: ReasonManifestsNotDeleted, Message: fault.Message(err.Error())}
 }
 
-// missingAccess is the fault that no access Secret is there, by a complete reading. Whatever else is wrong with the
-// access, or with reading it, is none.
+// missingAccess returns a fault if a complete read shows that no access Secret exists. All other problems with the
+// access, or with reading it, return no fault.
 func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) fault.Fault {
 	if a.Clusters == nil {
 		return fault.Fault{}
@@ -121,8 +122,9 @@ func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) faul
 	return fault.Fault{}
 }
 
-// withoutAgents are the Manifests of a Kyma under deletion that go now. The agent goes after all modules, and its certificate
-// before it (docs/contract.md#removal): while modules are removed, what happens in their cluster is still reported.
+// withoutAgents returns the Manifests of a Kyma under deletion that may be deleted now. The agent is removed after all
+// modules, and its certificate right before it (docs/contract.md#removal). While modules are removed, the agent still
+// reports what happens in their cluster.
 func (a *Activities) withoutAgents(ctx context.Context, kyma *v1beta2.Kyma, all []v1beta2.Manifest) ([]v1beta2.Manifest, error) {
 	modules, own := planning.SplitAgents(all)
 	if len(own) == 0 || len(modules) > 0 {

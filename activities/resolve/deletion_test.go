@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
+func TestADeletionDeletesEveryManifestAndReturnsTheRest(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	now := metav1.Now()
 	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
@@ -54,7 +54,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	require.Empty(t, b.Cluster.Writes(), "it is being deleted already")
 }
 
-func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
+func TestAFailedDeletionOfOneManifestDoesNotStopTheOthers(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	now := metav1.Now()
 	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
@@ -88,7 +88,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 	require.True(t, result.Fault.IsZero())
 }
 
-func TestEveryReconcileOfADeletionComputesAnewWhenItIsForced(t *testing.T) {
+func TestEveryReconcileOfADeletionRecomputesWhenItIsForced(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	deleted := metav1.NewTime(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC))
 	kyma.DeletionTimestamp, kyma.Finalizers = &deleted, []string{shared.FinalizerKyma}
@@ -119,7 +119,7 @@ func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
 	require.Len(t, b.manifests(t), 1)
 }
 
-func TestAKymaThatIsGoneOrAnothersIsNotAliveToUs(t *testing.T) {
+func TestAKymaThatIsGoneOrOfAnotherInstanceCountsAsNotAlive(t *testing.T) {
 	other := desiredtest.Kyma("keda")
 	other.Labels = map[string]string{shared.LabelManagedBy: "another-instance"}
 	left := installed("keda", "1.0.0")
@@ -131,10 +131,10 @@ func TestAKymaThatIsGoneOrAnothersIsNotAliveToUs(t *testing.T) {
 	b.in.Ref.UID = "earlier"
 	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, DeleteResult{Outcome: OutcomeGone, Removing: []kick.Ref{kick.RefOf(left)}}, result, "what it left is still to be removed")
+	require.Equal(t, DeleteResult{Outcome: OutcomeGone, Removing: []kick.Ref{kick.RefOf(left)}}, result, "its remaining Manifests must still be removed")
 }
 
-// access answers whether there is an access Secret, and counts who asks.
+// access is a fake that returns err, and records the Kymas it was asked for.
 type access struct {
 	err   error
 	asked []string
@@ -145,18 +145,18 @@ func (a *access) ForKyma(_ context.Context, namespace, kymaName string) (*cluste
 	return nil, a.err
 }
 
-func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *testing.T) {
+func TestADeletionListsManifestsThatCannotBeRemovedWithoutAnAccessSecret(t *testing.T) {
 	notFound := fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	for name, c := range map[string]struct {
 		err error
-		// change is made to the one Manifest.
+		// change modifies the only Manifest.
 		change func(m *v1beta2.Manifest)
 		asked  bool
 		want   bool
 	}{
-		"no Secret is there": {err: notFound, asked: true, want: true},
-		"one is there":       {asked: true},
-		"two are there":      {err: fault.New(fault.Rejected, clusters.ReasonAccessSecretAmbiguous, "two"), asked: true},
+		"no Secret exists": {err: notFound, asked: true, want: true},
+		"one exists":       {asked: true},
+		"two exist":        {err: fault.New(fault.Rejected, clusters.ReasonAccessSecretAmbiguous, "two"), asked: true},
 		"the control plane could not be read completely": {err: errors.New("list the access Secrets: timed out"), asked: true},
 		"the module is in the control plane": {err: notFound, change: func(m *v1beta2.Manifest) {
 			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
@@ -194,7 +194,7 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 			if c.asked {
 				require.Equal(t, []string{kyma.Namespace + "/" + kyma.Name}, asked.asked)
 			} else {
-				require.Empty(t, asked.asked, "a request to the control plane less")
+				require.Empty(t, asked.asked, "the control plane gets no needless request")
 			}
 		})
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// record records a warning, with what can be done about it. It is for people and may get lost.
+// record records a warning Event with a hint. Events are for people and may get lost.
 func (a *Activities) record(object client.Object, reason, message, todo string) {
 	if a.Events != nil {
 		hint.Record(a.Events, object, corev1.EventTypeWarning, reason, message, todo)
 	}
 }
 
-// recordUnplanned records that a Manifest was removed that somebody else made, before anybody else saw it.
+// recordUnplanned records the removal of a Manifest that somebody else created and that no other process has refused yet.
 func (a *Activities) recordUnplanned(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) {
 	if a.Refused != nil {
 		a.Refused.ManifestRefused()
@@ -26,14 +26,14 @@ func (a *Activities) recordUnplanned(kyma *v1beta2.Kyma, manifest *v1beta2.Manif
 	a.record(kyma, manifests.EventNotPlanned, manifests.UnplannedMessage(manifest), hint.For(manifests.EventNotPlanned))
 }
 
-// EventSpecRestored: somebody had edited the spec of a Manifest, and it is as planned again.
+// EventSpecRestored: somebody edited the spec of a Manifest, and the planned spec was restored.
 const EventSpecRestored = "SpecRestored"
 
-// recordRestored tells of a spec that somebody had edited, and that was restored.
+// recordRestored records an Event if somebody had edited the spec that was restored.
 func (a *Activities) recordRestored(edited *v1beta2.Manifest) {
 	if a.Events == nil || !desired.IsEdited(edited) {
 		return
 	}
 	hint.Record(a.Events, installations.Resource(edited), corev1.EventTypeWarning, EventSpecRestored,
-		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta", "")
+		"somebody edited the spec, and it was restored; edit the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead", "")
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 )
 
-// removalGuard is what every removal passes that a change of the catalog causes: no change removes a module from many
-// Kymas at once before somebody approved it, and what is removed is so at a limited rate.
+// removalGuard checks every removal that a change of the catalog causes. No change removes a module from many Kymas at
+// once before somebody approves it. Approved and small removals run at a limited rate.
 type removalGuard struct {
 	settings desired.Settings
 	fleet    client.Reader
@@ -36,7 +36,7 @@ type count struct {
 	at           time.Time
 }
 
-// countFor is how long a count of the fleet is used: a change reads it once for each Kyma.
+// countFor is how long a count of the fleet is cached, because one change needs it once for each Kyma.
 const countFor = 5 * time.Second
 
 func newRemovalGuard(options Options) *removalGuard {
@@ -57,7 +57,7 @@ func newRemovalGuard(options Options) *removalGuard {
 	}
 }
 
-// check holds those removals of a Kyma's view that the catalog causes and that are too many.
+// check holds the removals in a Kyma's view if the catalog causes them and too many Kymas are affected.
 func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View) error {
 	for i := range view.Modules {
 		plan := &view.Modules[i]
@@ -86,7 +86,8 @@ func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View
 	return nil
 }
 
-// causeOf is what forbids a module to a Kyma: the template where its own labels do, else the release meta of its module.
+// causeOf returns the object that forbids a module to a Kyma: the template if its own labels do, otherwise the module's
+// release meta.
 func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
 	byTemplate := p.Chosen.Labels[shared.LabelInternal] == shared.ValueTrue && !kyma.IsInternal() ||
 		p.Chosen.Labels[shared.LabelBeta] == shared.ValueTrue && !kyma.IsBeta()
@@ -96,12 +97,12 @@ func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
 	return p.ReleaseMeta
 }
 
-// verdict is what the guard says about one removal.
+// verdict is the guard's decision about one removal.
 type verdict struct {
-	// guarded is set if the removal must wait for an approval, approved is true if somebody gave it.
+	// guarded is set if the removal must wait for an approval. approved is true if somebody has approved it.
 	guarded  *planning.GuardedRemoval
 	approved bool
-	// affected is how many Kymas lose the module by the same change.
+	// affected is the number of Kymas that lose the module by the same change.
 	affected int
 }
 
@@ -132,7 +133,7 @@ func (g *removalGuard) judge(ctx context.Context, cause client.Object, manifest 
 	return verdict{guarded: &planning.GuardedRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, affected: c.kymas}, nil
 }
 
-// count counts the Kymas that would lose a module.
+// count returns how many Kymas would lose a module.
 func (g *removalGuard) count(ctx context.Context, key, component string, mandatory bool, isAffected func(*v1beta2.Kyma) bool) (count, error) {
 	key = fmt.Sprintf("%s %s %t", key, component, mandatory)
 	g.mu.Lock()
@@ -177,8 +178,9 @@ func (g *removalGuard) count(ctx context.Context, key, component string, mandato
 	return c, nil
 }
 
-// changeOf is the digest of what of a template or release meta decides about who may have a module. Its generation is
-// in it, so that an approval is for one change of the spec and not for all that lead to the same.
+// changeOf returns a digest of everything in a template or release meta that decides who may have the module. The
+// generation is part of the digest, so that an approval covers one change of the spec and no later change with the same
+// effect.
 func changeOf(cause client.Object, settings desired.Settings) string {
 	labels := cause.GetLabels()
 	module := ""
@@ -195,16 +197,15 @@ func changeOf(cause client.Object, settings desired.Settings) string {
 	)
 }
 
-// AwaitsApproval tells whether removals wait for approval because of a template or release meta as it is now.
+// AwaitsApproval reports whether removals caused by the current version of a template or release meta wait for approval.
 func AwaitsApproval(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
 	guarded := annotations[desired.AnnotationGuardedRemoval]
 	return guarded != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApprovedRemoval] != guarded
 }
 
-// MarksAreOutdated tells whether a template or release meta carries the marks of a guarded removal that was about
-// another change than the present one: they must go, for an approval among them would be taken for that of a later
-// change.
+// MarksAreOutdated reports whether a template or release meta carries marks of a guarded removal that belong to an
+// earlier change. These marks must be removed, or an approval of the earlier change would count for a later one.
 func MarksAreOutdated(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
 	marked := annotations[desired.AnnotationGuardedChange] != "" || annotations[desired.AnnotationGuardedRemoval] != ""

@@ -48,7 +48,7 @@ func newFleet(t *testing.T, size int, limits Limits, modules []string, objects .
 	}
 	f.cluster = desiredtest.NewCluster("cp", objects...)
 	var err error
-	// What the catalog causes is bounded by the limits; tests of the budget give it another.
+	// The limits bound the removals that the catalog causes. Tests of the budget replace it.
 	f.budget, err = budget.New(budget.Options{ControlPlane: f.cluster, Cache: f.cluster, Limits: budget.Limits{Min: 100}, Events: f})
 	require.NoError(t, err)
 	f.Activities, err = New(Options{
@@ -62,7 +62,7 @@ func newFleet(t *testing.T, size int, limits Limits, modules []string, objects .
 	return f
 }
 
-// reconcileAll reconciles every Kyma and forgets what was counted.
+// reconcileAll reconciles every Kyma and clears the cached counts.
 func (f *instance) reconcileAll(t *testing.T) []Result {
 	t.Helper()
 	f.planner.guard.counts = map[string]count{}
@@ -90,7 +90,7 @@ func (f *instance) change(t *testing.T, object client.Object, change func()) {
 	require.NoError(t, f.cluster.Update(context.Background(), object))
 }
 
-// approve has somebody approve a change of the catalog; admission says who.
+// approve writes an approval of a change of the catalog. by is the user that admission records.
 func (f *instance) approve(t *testing.T, change, by string) {
 	t.Helper()
 	found := &v1beta2.RemovalBudget{}
@@ -101,13 +101,13 @@ func (f *instance) approve(t *testing.T, change, by string) {
 	})
 }
 
-func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *testing.T) {
+func TestRemovingAModuleFromManyKymasWaitsForApproval(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
 	changed := meta.ResourceVersion
 	require.Zero(t, deleted(f.reconcileAll(t)))
-	require.Len(t, f.told, 1, "it is told once: %v", f.told)
+	require.Len(t, f.told, 1, "one Event is recorded: %v", f.told)
 	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
 	require.Equal(t, changed, meta.Annotations[desired.AnnotationGuardedRemoval])
 	require.Contains(t, f.told[0], "12 Kymas")
@@ -115,13 +115,13 @@ func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *te
 	require.True(t, AwaitsApproval(meta, desired.Settings{}))
 
 	f.approve(t, "1", "anna")
-	require.Zero(t, deleted(f.reconcileAll(t)), "another change is approved")
+	require.Zero(t, deleted(f.reconcileAll(t)), "the approval is for another change")
 	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApprovedRemoval] = changed })
 	require.False(t, AwaitsApproval(meta, desired.Settings{}))
-	require.Zero(t, deleted(f.reconcileAll(t)), "whoever changed the catalog can write annotations too")
+	require.Zero(t, deleted(f.reconcileAll(t)), "annotations approve nothing, because everyone who can change the catalog can write them")
 	f.approve(t, changed, "anna")
 	require.Positive(t, deleted(f.reconcileAll(t)))
-	require.Empty(t, f.read(t).Status.Taken, "what was approved by name does not count in the budget")
+	require.Empty(t, f.read(t).Status.Taken, "an approved removal does not count in the budget")
 }
 
 func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
@@ -136,16 +136,16 @@ func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
 	require.True(t, MarksAreOutdated(meta, desired.Settings{}))
 	f.reconcileAll(t)
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	require.Zero(t, deleted(f.reconcileAll(t)), "the same again is another change")
+	require.Zero(t, deleted(f.reconcileAll(t)), "repeating the change makes another change")
 
 	f.change(t, meta, func() {
 		delete(meta.Annotations, desired.AnnotationGuardedRemoval)
 		delete(meta.Annotations, desired.AnnotationApprovedRemoval)
 	})
-	require.Zero(t, deleted(f.reconcileAll(t)), "nothing said is no approval")
+	require.Zero(t, deleted(f.reconcileAll(t)), "an empty annotation is no approval")
 }
 
-func TestTheTemplateIsHeldWhereItsOwnLabelsForbidTheModule(t *testing.T) {
+func TestTheTemplateIsHeldIfItsOwnLabelsForbidTheModule(t *testing.T) {
 	meta, template := desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.Template("keda", "1.0.0")
 	f := newFleet(t, 12, Limits{}, []string{"keda"}, meta, template)
 	f.change(t, template, func() { template.Labels[shared.LabelBeta] = shared.ValueTrue })
@@ -156,8 +156,8 @@ func TestTheTemplateIsHeldWhereItsOwnLabelsForbidTheModule(t *testing.T) {
 	require.NotContains(t, meta.Annotations, desired.AnnotationGuardedRemoval)
 }
 
-// A selector that cannot be read, or a release meta that is not there to permit, is no wish to uninstall.
-func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
+// An unreadable selector, or a missing release meta, is no request to uninstall.
+func TestUnreadableOrMissingRulesRemoveNothing(t *testing.T) {
 	t.Run("a selector with a mistake", func(t *testing.T) {
 		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
@@ -168,7 +168,7 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 		require.Zero(t, deleted(results))
 		require.Equal(t, 1, results[0].Refused)
 	})
-	t.Run("a release meta that is gone, of a module that only a flag restricts", func(t *testing.T) {
+	t.Run("the release meta of a module that only a flag restricts is gone", func(t *testing.T) {
 		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
 		f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
@@ -181,13 +181,13 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 	})
 }
 
-// everybody selects every Kyma, which an empty selector does not.
+// everybody returns a selector that selects every Kyma. An empty selector does not.
 func everybody() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nowhere", Operator: metav1.LabelSelectorOpDoesNotExist}}}
 }
 
-// An empty selector could be meant as all or as none: it is taken as what does less harm for what is to be installed,
-// and what it takes away passes the gate.
+// An empty selector could mean all or none. For installations it is read as none, which is safer. The removals that
+// follow from this reading still pass the guard.
 func TestAnEmptySelectorSelectsNobody(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
@@ -210,11 +210,11 @@ func TestASelectorThatTheInstanceDoesNotListRemovesNothing(t *testing.T) {
 	require.Empty(t, f.told)
 }
 
-func TestAChangeThatConcernsFewKymasPasses(t *testing.T) {
+func TestAChangeThatAffectsFewKymasPasses(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	f := newFleet(t, 1, Limits{}, []string{"keda"}, template)
 	f.change(t, template, func() { template.Labels[shared.LabelInternal] = shared.ValueTrue })
-	require.Equal(t, 1, deleted(f.reconcileAll(t)), "one Kyma is no fleet, whatever share of it that is")
+	require.Equal(t, 1, deleted(f.reconcileAll(t)), "one Kyma may always lose its module, whatever its share of the fleet")
 	require.Empty(t, f.told)
 }
 
@@ -226,14 +226,14 @@ func TestAHeldChangeStaysHeldWhenFewerKymasAreLeft(t *testing.T) {
 	kyma := &v1beta2.Kyma{}
 	require.NoError(t, f.cluster.Get(context.Background(), f.refs[0].Key(), kyma))
 	f.change(t, kyma, func() { kyma.Spec.Modules = nil })
-	require.Equal(t, 1, deleted(f.reconcileAll(t)), "the one whose owner does not want it any more")
+	require.Equal(t, 1, deleted(f.reconcileAll(t)), "only the Kyma that no longer lists the module")
 
 	f.change(t, meta, func() { meta.Spec.Internal = false })
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	require.Equal(t, 2, deleted(f.reconcileAll(t)), "another change is checked anew")
+	require.Equal(t, 2, deleted(f.reconcileAll(t)), "another change is checked again")
 }
 
-func TestEveryTemplateOfAFleetDeletedRemovesNothing(t *testing.T) {
+func TestDeletingEveryTemplateRemovesNothing(t *testing.T) {
 	template, meta := desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	channel := desiredtest.ChannelTemplate("btp", "regular", "1.0.0")
 	f := newFleet(t, 20, Limits{}, []string{"keda", "btp"}, template, meta, channel)
@@ -254,7 +254,7 @@ func TestAMandatoryModuleOfManyKymasGoesOnlyWithApproval(t *testing.T) {
 	require.Positive(t, deleted(f.reconcileAll(t)))
 }
 
-func TestRemovalsThatTheCatalogCausesGoAtALimitedRate(t *testing.T) {
+func TestRemovalsCausedByTheCatalogAreRateLimited(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 4, Limits{Kymas: 10, Percent: 100, PerMinute: 6}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
@@ -264,7 +264,7 @@ func TestRemovalsThatTheCatalogCausesGoAtALimitedRate(t *testing.T) {
 	for _, waiting := range results[1:] {
 		require.True(t, waiting.Paced)
 		require.WithinRange(t, waiting.NextReconcile, time.Now().Add(5*time.Second), time.Now().Add(51*time.Second),
-			"the others share the time that four removals take")
+			"the others are spread over the time that four removals take")
 	}
 	require.NotEqual(t, results[1].NextReconcile.Truncate(time.Second), results[2].NextReconcile.Truncate(time.Second))
 }

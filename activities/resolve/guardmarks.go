@@ -17,11 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// EventRemovalHeld is the reason of the Event on a template or release meta whose change would remove a module
-// from too many Kymas.
+// EventRemovalHeld: a change of this template or release meta would remove a module from too many Kymas.
 const EventRemovalHeld = "RemovalHeld"
 
-// markGuarded notes on the template or release meta that removals wait for approval, once per change, and records an Event.
+// markGuarded marks the template or release meta as waiting for approval, once per change, and records an Event.
 func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedRemoval) error {
 	var now client.Object = &v1beta2.ModuleTemplate{}
 	if desired.KindOf(guarded.Cause) == shared.KindModuleReleaseMeta {
@@ -32,7 +31,7 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 		return client.IgnoreNotFound(fmt.Errorf("read %s %s: %w", desired.KindOf(guarded.Cause), desired.NameOf(guarded.Cause), err))
 	}
 	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.Settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
-		return nil // it changed again, or somebody noted it already
+		return nil // the object changed again, or another reconcile has marked it already
 	}
 	version := now.GetResourceVersion()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -44,12 +43,12 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 	}
 	err = a.ControlPlane.Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // it changed meanwhile, which is a reason for another reconcile
+		return nil // the object changed meanwhile, which causes another reconcile
 	}
 	if err != nil {
 		return fmt.Errorf("note on %s %s that removals wait for approval: %w", desired.KindOf(now), desired.NameOf(now), err)
 	}
-	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until somebody approves change %s in RemovalBudget %s",
+	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, more than the limit of %d; nothing is removed until somebody approves change %s in RemovalBudget %s",
 		guarded.Kymas, guarded.Limit, version, budget.Key(a.Settings)), hint.For(EventRemovalHeld))
 	if a.Budget == nil {
 		return nil
@@ -57,8 +56,8 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 	return a.Budget.Ensure(ctx)
 }
 
-// paced tells whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again:
-// the Kymas that lose a module by the same change share the time that this takes.
+// paced reports whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again.
+// These times are spread over the time that the removals of all affected Kymas take at the rate limit.
 func (a *Activities) paced(manifest *v1beta2.Manifest, affected int, result *Result) bool {
 	guard := a.planner.guard
 	reservation := guard.rate.Reserve()

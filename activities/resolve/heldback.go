@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// noteHeldBack notes on the Manifest of a mandatory module why it does not get the version that a rollout gives it: no status
-// of a Kyma says so. What was noted of another version is left there, for nobody asks for it.
+// noteHeldBack writes on the Manifest of a mandatory module why the module does not get the version that its rollout
+// releases, because no Kyma's status shows it. A note about another version stays, because nothing reads it.
 func (a *Activities) noteHeldBack(ctx context.Context, plan *planning.ModulePlan) error {
 	if plan.HeldBack == nil || plan.Existing == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// No Kyma's status tells of a mandatory module: without the note, its rollout would take a wait for a failure.
-func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
+// No Kyma's status shows a mandatory module. Without the note, its rollout would take the wait for a failure.
+func TestTheManifestOfAHeldBackMandatoryModuleSaysWhy(t *testing.T) {
 	r := &v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: "warden-1.1.0", UID: "r-uid"},
 		Spec:       v1beta2.ModuleRolloutSpec{ModuleName: "warden", From: "1.0.0", To: "1.1.0", Policy: "all", Sequence: 1},
@@ -27,7 +27,7 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 	b.planner.Windows = closedUntil(time.Now().Add(time.Hour))
 	b.reconcile(t)
 	require.Equal(t, "1.0.0", b.only(t).Spec.Version)
-	require.NotContains(t, b.only(t).Annotations, rollout.AnnotationHeldBack, "it is not released yet")
+	require.NotContains(t, b.only(t).Annotations, rollout.AnnotationHeldBack, "the version is not released yet")
 
 	b.reach(t, r, 1, false)
 	b.Cluster.Forget()

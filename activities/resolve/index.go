@@ -10,15 +10,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// ManifestsByComponent is the name of the cache index of Manifests by their component.
+// ManifestsByComponent is the name of the cache index that finds Manifests by their component.
 const ManifestsByComponent = "lifecycle-manager.manifest-component"
 
-// RegisterIndex makes the index ManifestsByComponent.
+// RegisterIndex registers the index ManifestsByComponent.
 func RegisterIndex(ctx context.Context, indexer client.FieldIndexer) error {
 	return desired.Register(ctx, indexer, desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: ManifestsByComponent, Values: IndexManifestByComponent})
 }
 
-// IndexManifestByComponent computes the index ManifestsByComponent.
+// IndexManifestByComponent returns the values of the index ManifestsByComponent.
 func IndexManifestByComponent(object client.Object) []string {
 	if manifest, ok := object.(*v1beta2.Manifest); ok {
 		return []string{componentKey(manifest)}
@@ -26,7 +26,7 @@ func IndexManifestByComponent(object client.Object) []string {
 	return nil
 }
 
-// componentKey is the component of a Manifest, or its entry's name where it does not say.
+// componentKey returns the component of a Manifest, or the name of its entry if the Manifest has no component.
 func componentKey(manifest *v1beta2.Manifest) string {
 	return cmp.Or(manifest.ComponentName(), desired.EntryOf(manifest))
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// newStagedBench is an instance with one Kyma that has keda 1.0.0, and a rollout of 1.1.0 that has released it to nobody.
+// newStagedBench returns an instance with one Kyma that has keda 1.0.0, and a rollout of 1.1.0 that is not released to
+// any Kyma.
 func newStagedBench(t *testing.T) (*bench, *v1beta2.ModuleRollout) {
 	t.Helper()
 	r := &v1beta2.ModuleRollout{
@@ -29,14 +30,14 @@ func newStagedBench(t *testing.T) (*bench, *v1beta2.ModuleRollout) {
 	return b, r
 }
 
-// reach brings the rollout to a stage.
+// reach moves the rollout to a stage.
 func (b *bench) reach(t *testing.T, r *v1beta2.ModuleRollout, stage int32, reverts bool) {
 	t.Helper()
 	r.Status.Stage, r.Status.Reverts = stage, reverts
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), r))
 }
 
-// become gives the only Manifest a state.
+// become sets the state of the only Manifest.
 func (b *bench) become(t *testing.T, state shared.State) {
 	t.Helper()
 	m := b.only(t)
@@ -44,9 +45,9 @@ func (b *bench) become(t *testing.T, state shared.State) {
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), m))
 }
 
-func TestAReconcileNotesHowAModuleWasBeforeItsUpgrade(t *testing.T) {
+func TestAReconcileRecordsTheStateOfAModuleBeforeItsUpgrade(t *testing.T) {
 	b, r := newStagedBench(t)
-	require.NotContains(t, b.only(t).Annotations, rollout.AnnotationUpgrade, "it has had one version only")
+	require.NotContains(t, b.only(t).Annotations, rollout.AnnotationUpgrade, "the module has had only one version")
 	b.become(t, shared.StateReady)
 	b.reach(t, r, 1, false)
 	before := time.Now().Add(-time.Second)
@@ -60,19 +61,19 @@ func TestAReconcileNotesHowAModuleWasBeforeItsUpgrade(t *testing.T) {
 
 	b.Cluster.Forget()
 	b.reconcile(t)
-	require.Empty(t, b.Cluster.Writes(), "the note is no difference")
+	require.Empty(t, b.Cluster.Writes(), "the note is not a difference")
 
 	b.become(t, shared.StateError)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules[0].CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore })
 	require.Len(t, b.reconcile(t).Updated, 1)
-	require.Equal(t, noted, rollout.UpgradeOf(b.only(t)), "another change of the spec is no upgrade")
+	require.Equal(t, noted, rollout.UpgradeOf(b.only(t)), "another change of the spec is not an upgrade")
 
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules[0].Managed = new(false) })
 	require.Len(t, b.reconcile(t).Updated, 1)
-	require.Equal(t, noted, rollout.UpgradeOf(b.only(t)), "nor is it where the module is left alone")
+	require.Equal(t, noted, rollout.UpgradeOf(b.only(t)), "nor is a reconcile that skips the module")
 }
 
-func TestAReconcileTakesBackWhatARolloutTakesBack(t *testing.T) {
+func TestAReconcileRevertsTheVersionThatARolloutReverts(t *testing.T) {
 	b, r := newStagedBench(t)
 	b.reach(t, r, 1, false)
 	b.reconcile(t)
@@ -85,14 +86,14 @@ func TestAReconcileTakesBackWhatARolloutTakesBack(t *testing.T) {
 	require.False(t, rollout.UpgradeOf(m).WasWell)
 }
 
-func TestAReleaseOfWhichTheCacheHasNotHeardIsFollowed(t *testing.T) {
+func TestAReleaseThatTheCacheHasNotSeenIsFollowed(t *testing.T) {
 	b, r := newStagedBench(t)
 	stale := desiredtest.NewCluster("cp", r.DeepCopy(), desiredtest.ReleaseMeta("keda", "regular=1.1.0"), desiredtest.Template("keda", "1.0.0"), desiredtest.Template("keda", "1.1.0"))
 	b.reach(t, r, 1, false)
 	activities, err := New(Options{Settings: desired.Settings{Mode: desired.ModeSingleCluster}, ControlPlane: b.Cluster, Catalog: stale, Descriptors: registry{}})
 	require.NoError(t, err)
 	b.Activities = activities
-	require.Empty(t, b.reconcile(t).Updated, "the cache shows what was before")
+	require.Empty(t, b.reconcile(t).Updated, "the cache shows the earlier state")
 	b.in.Seen = []desired.Seen{{Kind: "ModuleRollout", Namespace: r.Namespace, Name: r.Name, ResourceVersion: r.ResourceVersion}}
 	require.Len(t, b.reconcile(t).Updated, 1)
 	require.Equal(t, "1.1.0", b.only(t).Spec.Version)

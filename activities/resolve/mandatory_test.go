@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// mandatoryTemplate is a template that makes its module mandatory by itself.
+// mandatoryTemplate returns a template with the label that makes its module mandatory.
 func mandatoryTemplate(module, version string) *v1beta2.ModuleTemplate {
 	template := desiredtest.Template(module, version)
 	template.Spec.Mandatory = true
@@ -27,7 +27,7 @@ func mandatoryMeta(module, version string) *v1beta2.ModuleReleaseMeta {
 	return meta
 }
 
-// offer makes a mandatory module one that may be listed.
+// offer turns a mandatory module into a module that Kymas may list.
 func (b *bench) offer(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
 	t.Helper()
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
@@ -56,7 +56,7 @@ func TestAReleaseMetaDecidesTheVersionOfAMandatoryModule(t *testing.T) {
 	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
 }
 
-func TestBuildMetadataOfAMandatoryVersionIsOfNoAccount(t *testing.T) {
+func TestBuildMetadataOfAMandatoryVersionIsIgnored(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("warden", "1.9.0"), mandatoryMeta("warden", "1.9.0+build.1"))
 	b.reconcile(t)
 	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
@@ -70,7 +70,7 @@ func TestAListedMandatoryModuleIsRefusedAndInstalledOnce(t *testing.T) {
 	require.Empty(t, b.reconcile(t).Deleted)
 }
 
-func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
+func TestAMandatoryModuleIsRemovedOnlyIfItsCauseIsSeenBeingDeleted(t *testing.T) {
 	ctx := context.Background()
 	vanish := func(t *testing.T, b *bench, objects ...client.Object) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, first, second)
 		b.reconcile(t)
 		vanish(t, b, first)
-		require.Empty(t, b.reconcile(t).Deleted, "the other one still makes it mandatory")
+		require.Empty(t, b.reconcile(t).Deleted, "the other template still makes it mandatory")
 		vanish(t, b, second)
 		require.Len(t, b.reconcile(t).Deleted, 1)
 	})
@@ -108,9 +108,9 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
 		b.reconcile(t)
 		vanish(t, b, meta)
-		require.Empty(t, b.reconcile(t).Deleted, "that its template was never mandatory says nothing")
+		require.Empty(t, b.reconcile(t).Deleted, "a template without the mandatory label proves nothing")
 	})
-	t.Run("a template that is mandatory by itself takes over from a release meta that goes", func(t *testing.T) {
+	t.Run("a template with the mandatory label takes over from a deleted release meta", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, mandatoryTemplate("warden", "1.0.0"))
@@ -118,7 +118,7 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		vanish(t, b, meta)
 		require.Empty(t, b.reconcile(t).Deleted)
 	})
-	t.Run("a template that a release meta decided about does not take over", func(t *testing.T) {
+	t.Run("a template governed by a release meta does not take over", func(t *testing.T) {
 		meta, template := mandatoryMeta("warden", "1.0.0"), mandatoryTemplate("warden", "1.0.0")
 		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 		template.Annotations[desired.AnnotationMandatoryBy] = meta.Name
@@ -128,7 +128,7 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		require.Len(t, b.reconcile(t).Deleted, 1)
 		require.Empty(t, b.reconcile(t).Created)
 	})
-	t.Run("one that offers it in channels removes it", func(t *testing.T) {
+	t.Run("a release meta that offers it in channels removes it", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
 		b.reconcile(t)
@@ -137,7 +137,7 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 	})
 }
 
-func TestAModuleThatIsMandatoryNoLongerAndListedGoesOnAsAnOrdinaryOne(t *testing.T) {
+func TestAListedModuleThatIsNoLongerMandatoryStaysAsAnOrdinaryModule(t *testing.T) {
 	meta := mandatoryMeta("warden", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
 	b.reconcile(t)
@@ -150,7 +150,7 @@ func TestAModuleThatIsMandatoryNoLongerAndListedGoesOnAsAnOrdinaryOne(t *testing
 	require.Equal(t, "regular", manifest.Labels[shared.LabelChannel])
 }
 
-func TestTemplatesThatOnlyTheirNamesTieToAMandatoryModuleAreOneModule(t *testing.T) {
+func TestMandatoryTemplatesRelatedOnlyByNameAreOneModule(t *testing.T) {
 	unnamed := func(version string) *v1beta2.ModuleTemplate {
 		template := mandatoryTemplate("warden", version)
 		template.Spec.ModuleName = ""
@@ -169,7 +169,7 @@ func TestAMandatoryModuleOfAnotherControllerIsNotInstalled(t *testing.T) {
 	require.Empty(t, b.manifests(t))
 }
 
-// What made a module mandatory is an input as long as it is held, for the note that its removal is approved is on it.
+// The object that made a module mandatory stays an input while the removal is held, because the approval is noted on it.
 func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
 	meta := mandatoryMeta("warden", "1.0.0")
 	meta.Finalizers = []string{shared.FinalizerMandatoryModule}

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestWhatIsInstalledStaysWhereItIsWhenTheFlagNamesAnotherNamespace(t *testing.T) {
+func TestAnInstalledModuleStaysInItsNamespaceIfTheFlagNamesAnother(t *testing.T) {
 	settings := desired.Settings{Mode: desired.ModeSingleCluster, SyncNamespace: "before"}
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1","kind":"B","metadata":{"name":"b"}}`)}
@@ -28,7 +28,7 @@ func TestWhatIsInstalledStaysWhereItIsWhenTheFlagNamesAnotherNamespace(t *testin
 	require.Equal(t, "before", b.only(t).Annotations["operator.kyma-project.io/remote-namespace"])
 }
 
-func TestThatADefaultCRComesBackIsCopiedToTheManifestAndTakenBack(t *testing.T) {
+func TestTheAnnotationToRecreateTheDefaultCRIsCopiedAndRemoved(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	const annotation = "operator.kyma-project.io/recreate-default-cr"

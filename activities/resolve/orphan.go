@@ -18,15 +18,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// EventOrphanReleased: the Manifest that an earlier Kyma of the same name left made room.
+// EventOrphanReleased: a Manifest left by an earlier Kyma with the same name was released to make room.
 const EventOrphanReleased = "OrphanReleased"
 
-// EventOrphanAdopted: the Manifest that an earlier Kyma of the same name left is the present one's.
+// EventOrphanAdopted: a Manifest left by an earlier Kyma with the same name now belongs to this Kyma.
 const EventOrphanAdopted = "OrphanAdopted"
 
-// adoptOrphans makes the Kyma the owner of Manifests that an earlier one left when it was deleted with
-// `--cascade=orphan`, where it lists their modules and they are for its cluster: what they know of what is installed
-// holds. It returns the versions that they have then.
+// adoptOrphans makes the Kyma the owner of Manifests that an earlier Kyma left when it was deleted with
+// `--cascade=orphan`. It adopts the Manifests of modules that the Kyma lists, if they are for the Kyma's cluster. Their
+// inventories then remain valid. adoptOrphans returns the versions of the Manifests after the adoption.
 func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) ([]desired.Seen, error) {
 	if !view.Wanted.Complete {
 		return nil, nil
@@ -44,31 +44,31 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", planning.Describe(plan.Orphan), err)
+			return nil, fmt.Errorf("adopt %s, left by an earlier Kyma: %w", planning.Describe(plan.Orphan), err)
 		}
 		adopted = append(adopted, fleet.SeenOf(after))
 		if a.Events != nil {
 			hint.Record(a.Events, kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
-				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)), "")
+				"adopted %s, which an earlier Kyma with this name left in the same cluster, with everything that it installed", planning.Describe(plan.Orphan)), "")
 		}
 	}
 	return adopted, nil
 }
 
-// releaseOrphan releases a Manifest that an earlier Kyma left when it was deleted with `--cascade=orphan`, and leaves all
-// that it installed where it is: in another cluster, or in one that is not on record. Where it is the same one after all,
-// the Kyma's own Manifest of that name finds it there by its marks and takes it over.
+// releaseOrphan releases a Manifest that an earlier Kyma left when it was deleted with `--cascade=orphan`. Everything
+// that the Manifest installed stays, because it is in another cluster, or its cluster is not on record. If it is the same
+// cluster after all, the Kyma's own Manifest with that name finds the objects by their marks and takes them over.
 func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orphan *v1beta2.Manifest) error {
 	if err := a.release(ctx, orphan); err != nil {
 		return err
 	}
 	a.record(kyma, EventOrphanReleased, fmt.Sprintf(
-		"%s, which an earlier Kyma of this name left, was released: what it installed stays where it is, and is taken over where it is in this Kyma's cluster",
+		"released %s, which an earlier Kyma with this name left; its objects stay, and this Kyma takes over those in its own cluster",
 		planning.Describe(orphan)), "")
 	return nil
 }
 
-// release deletes a Manifest without a removal: nothing in any cluster is read or deleted for it.
+// release deletes a Manifest without a removal. It reads and deletes nothing in any cluster.
 func (a *Activities) release(ctx context.Context, manifest *v1beta2.Manifest) error {
 	released := manifest.DeepCopy()
 	released.Finalizers = manifests.OtherFinalizers(manifest)

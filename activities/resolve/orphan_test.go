@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
+func TestAKymaDeletedWithCascadeOrphanLeavesItsManifests(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	now := metav1.Now()
 	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma, metav1.FinalizerOrphanDependents}
@@ -35,7 +35,7 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	require.True(t, b.only(t).DeletionTimestamp.IsZero())
 }
 
-func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
+func TestTheNextKymaOfTheSameNameGetsTheModuleOfAnOrphan(t *testing.T) {
 	ctx := context.Background()
 	orphan := installed("keda", "1.0.0")
 	orphan.OwnerReferences, orphan.Finalizers = nil, desired.ManifestFinalizers()
@@ -47,12 +47,12 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	require.Equal(t, []string{orphan.Name}, result.Created)
 	now := b.only(t)
 	require.True(t, metav1.IsControlledBy(now, b.read(t)))
-	require.Empty(t, now.Status.InstalledRef, "it is a new one")
+	require.Empty(t, now.Status.InstalledRef, "the Manifest is new")
 	require.Len(t, events.told, 1)
 	require.Contains(t, events.told[0], "OrphanReleased")
-	require.Contains(t, events.told[0], "what it installed stays where it is")
+	require.Contains(t, events.told[0], "its objects stay")
 
-	// One that nobody ever worked on is somebody's own, and is left unchanged.
+	// A Manifest that no Kyma ever worked on was created by a user. It stays unchanged.
 	stray := installed("btp", "1.0.0")
 	stray.OwnerReferences = nil
 	require.NoError(t, b.Cluster.Create(ctx, stray))
@@ -61,7 +61,7 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	require.Empty(t, b.reconcile(t).Created)
 }
 
-func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
+func TestTheNextKymaAdoptsAnOrphanForTheSameCluster(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
 		change func(kyma *v1beta2.Kyma, orphan *v1beta2.Manifest)
@@ -70,8 +70,8 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 		"the same cluster":            {func(*v1beta2.Kyma, *v1beta2.Manifest) {}, true},
 		"another cluster":             {func(k *v1beta2.Kyma, _ *v1beta2.Manifest) { k.Status.Remote.Cluster = "another" }, false},
 		"a cluster that is not known": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Cluster = "" }, false},
-		"what another instance made":  {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Labels[shared.LabelManagedBy] = "another" }, false},
-		"what the control plane holds": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+		"another instance's Manifest": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Labels[shared.LabelManagedBy] = "another" }, false},
+		"a module in the control plane": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
 			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 		}, false},
 	} {
@@ -99,7 +99,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 				require.Contains(t, events.told[0], "OrphanReleased")
 				return
 			}
-			require.Equal(t, []string{orphan.Name}, result.Updated, "as it would be with a Manifest of its own")
+			require.Equal(t, []string{orphan.Name}, result.Updated, "like a Manifest that the Kyma created")
 			require.Equal(t, "1.0.0", now.Status.InstalledVersion)
 			require.Contains(t, events.told[0], "OrphanAdopted")
 			b.Cluster.Forget()
@@ -108,7 +108,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 		})
 	}
 
-	// Nobody lists it any more: it stays where its Kyma left it.
+	// The Kyma does not list the module. The Manifest stays unchanged.
 	orphan := installed("keda", "1.0.0")
 	orphan.OwnerReferences, orphan.Status.InstalledRef = nil, "sha256:1"
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), orphan)

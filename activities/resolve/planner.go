@@ -21,10 +21,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// parsedDescriptors is how many parsed descriptors a Planner keeps: more than a catalog has versions in use.
+// parsedDescriptors is how many parsed descriptors a Planner caches. It is more than the versions in use in a catalog.
 const parsedDescriptors = 2048
 
-// Planner gathers what a plan is made from, and makes it. It writes nothing.
+// Planner gathers the inputs of a plan and makes the plan. It writes nothing.
 type Planner struct {
 	Options
 	guard  *removalGuard
@@ -36,10 +36,10 @@ type parsedDescriptor struct {
 	err        error
 }
 
-// NewPlanner returns a Planner. It may be shared, so that descriptors are parsed once.
+// NewPlanner returns a Planner. Share one Planner, so that each descriptor is parsed once.
 func NewPlanner(options Options) (*Planner, error) {
 	if options.Catalog == nil || options.ControlPlane == nil || options.Descriptors == nil {
-		return nil, errors.New("resolve: catalog, control plane client and descriptor source are needed")
+		return nil, errors.New("resolve: Catalog, ControlPlane and Descriptors must not be nil")
 	}
 	if options.Known == nil {
 		options.Known = fleet.Live(options.ControlPlane)
@@ -48,8 +48,9 @@ func NewPlanner(options Options) (*Planner, error) {
 	return &Planner{options, newRemovalGuard(options), lately.New[[sha256.Size]byte, parsedDescriptor](parsedDescriptors)}, nil
 }
 
-// View plans for a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
-// Kyma of the same name. Where the catalog's cache is older than what was seen, it is read live.
+// View makes a plan for a Kyma and its Manifests. manifests are all Manifests of the Kyma. foreign are the Manifests of
+// an earlier Kyma with the same name. If the catalog's cache is older than a version in seen, View reads the catalog
+// live.
 func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, foreign []v1beta2.Manifest, seen []desired.Seen) (View, error) {
 	index, err := desired.Fresh(ctx, desired.NewCached(p.Catalog), p.Catalog, p.ControlPlane, seen)
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 			wanted.Modules = []v1beta2.Module{module}
 			found, err := desired.Gather(ctx, index, p.Settings, wanted)
 			if err != nil {
-				return nil // what cannot be read now is decided by the next plan
+				return nil // the next plan decides about what cannot be read now
 			}
 			return found
 		},
@@ -108,8 +109,8 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	return view, nil
 }
 
-// obsolete keeps of the Manifests whose modules are mandatory no longer those of which something in the catalog
-// says so: nothing is removed because nothing was found.
+// obsolete returns the Manifests whose modules are no longer mandatory, if an object in the catalog says so. Nothing is
+// removed only because something was not found.
 func (p *Planner) obsolete(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Obsolete, error) {
 	var all []Obsolete
 	for _, manifest := range manifests {
@@ -124,7 +125,7 @@ func (p *Planner) obsolete(ctx context.Context, index desired.Index, manifests [
 	return all, nil
 }
 
-// window says whether a Kyma's modules may be down now, asked at most once per reconcile.
+// window returns a function that reports whether a Kyma's modules may be down now. It asks at most once per reconcile.
 func (p *Planner) window(kyma *v1beta2.Kyma) func() planning.Wait {
 	if p.Windows == nil {
 		return nil
@@ -132,8 +133,8 @@ func (p *Planner) window(kyma *v1beta2.Kyma) func() planning.Wait {
 	return sync.OnceValue(func() planning.Wait { return p.Windows.Window(kyma.Labels) })
 }
 
-// offered lists the modules that a Kyma may have, from the cache and at most once per reconcile. It is for hints: what cannot
-// be listed is not suggested.
+// offered returns a function that lists the modules a Kyma may have, from the cache and at most once per reconcile. The
+// list is used for hints only: if it cannot be read, nothing is suggested.
 func (p *Planner) offered(ctx context.Context, kyma *v1beta2.Kyma) func() []string {
 	return sync.OnceValue(func() []string {
 		var metas v1beta2.ModuleReleaseMetaList
@@ -151,7 +152,7 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 		return p.accept(ctx, template, template.Spec.Descriptor.Raw)
 	}
 	if p.Settings.DescriptorRepository == "" {
-		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from (--oci-registry-host, or --oci-registry-cred-secret)", versions.ErrDescriptor)
+		return nil, fmt.Errorf("%w: the template embeds none, and no registry to fetch it from is configured; set --oci-registry-host or --oci-registry-cred-secret", versions.ErrDescriptor)
 	}
 	raw, err := p.Descriptors.FetchDescriptor(ctx, p.Settings.DescriptorRepository, component, version)
 	if err != nil {
@@ -160,7 +161,7 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 	return p.accept(ctx, template, raw)
 }
 
-// defaultCRs fetches default custom resources that are layers; nil where there is nothing to fetch them with.
+// defaultCRs returns a function that fetches default custom resources from layers, or nil if there is no source for them.
 func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byte, error) {
 	if p.Objects == nil {
 		return nil
@@ -172,7 +173,7 @@ func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byt
 	}
 }
 
-// accept verifies the signature of a descriptor before anything in it is trusted.
+// accept verifies the signature of a descriptor before trusting its content.
 func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, raw []byte) (*versions.Descriptor, error) {
 	if p.Signatures != nil {
 		if err := p.Signatures.Verify(ctx, raw, template.Labels); err != nil {
@@ -189,7 +190,7 @@ func (p *Planner) fingerprint(ctx context.Context) (string, error) {
 	return p.Signatures.Fingerprint(ctx)
 }
 
-// parse parses each descriptor once, whatever number of Kymas use it. The result is shared.
+// parse parses each descriptor once, no matter how many Kymas use it. The result is shared.
 func (p *Planner) parse(raw []byte) (*versions.Descriptor, error) {
 	key := sha256.Sum256(raw)
 	if known, ok := p.parsed.Get(key); ok {
@@ -200,7 +201,7 @@ func (p *Planner) parse(raw []byte) (*versions.Descriptor, error) {
 	return parsed, err
 }
 
-// owners lists the Manifests for a component from the cache of the fleet.
+// owners returns a function that lists the Manifests of a component from the cache of the fleet.
 func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.Manifest, error) {
 	if p.guard.fleet == nil {
 		return nil
@@ -215,8 +216,9 @@ func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.
 	}
 }
 
-// agent is what the agent of a Kyma is to be, with what stands for that among the Kyma's inputs, and the version of its
-// certificate. Why it is not known is for people, and keeps what is installed.
+// agent returns the desired agent of a Kyma, a string that represents it in the inputs digest, and the version of the
+// agent's certificate. If the desired agent is not known, the returned refusal tells people why, and the installed agent
+// stays.
 func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, in desired.Sync) (planning.Agent, string, []desired.SecretVersion, error) {
 	if p.Agents == nil || !in.Enabled {
 		return planning.Agent{}, "", nil, nil

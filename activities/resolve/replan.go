@@ -14,11 +14,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// replans is how often a plan is created again because a Manifest turned out to be another than the informer said.
+// replans is how often a plan is made again because a Manifest differs from the informer's version.
 const replans = 3
 
-// view plans for the Kyma and its Manifests as the informer knows them, and reads those live that something is to be
-// done about: what is planned holds for them as they are now.
+// view makes a plan for the Kyma and its Manifests from the informer. It then reads live the Manifests that the plan acts
+// on (View.actedOn), and plans again if one of them differs. The returned plan is therefore based on the current
+// Manifests.
 func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
 	seen := in.Seen
 	all, err := a.Known.Manifests(ctx, kyma, seen)
@@ -40,7 +41,8 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", desired.NameOf(kyma))
 }
 
-// Plan returns the names of the Manifests that a Kyma has and is to have, and how each is to be, as far as the informers say.
+// Plan returns the names of the Manifests that a Kyma has or should have, and the planned state of each. It reads from
+// informers only.
 func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {
 	all, err := a.Known.Manifests(ctx, kyma, nil)
 	if err != nil {
@@ -50,8 +52,8 @@ func (a *Activities) Plan(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []
 	return view.Names(kyma), view.Planned(kyma), err
 }
 
-// confirm reads Manifests live, each once, and reports whether one of them is not as it was known. The informer leaves out
-// by what upstream's Manifests are known: such a one is only seen by the live read of those that are unknown.
+// confirm reads Manifests live, each once, and reports whether one of them differs from the known version. Informers omit
+// the status field that identifies upstream's Manifests. This is why an unknown Manifest is also read live.
 func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn, unknown []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
 	if a.Known.IsLive() {
 		return false, nil
@@ -75,9 +77,9 @@ func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn,
 	return changed, nil
 }
 
-// recordPlan writes into the Kyma's status, where it does not say so, the names of the Manifests that are about to be made
-// and how each is to be. Whoever has to know of all that a Kyma has need not ask for what there is, and whoever installs a
-// Manifest compares it with the record (package planned).
+// recordPlan writes into the Kyma's status the names of the Manifests that will be created and the planned state of each,
+// unless the status already says so. The record saves readers of the Kyma a list request, and every installer compares a
+// Manifest with the record before it installs the Manifest (package planned).
 func (a *Activities) recordPlan(ctx context.Context, kyma *v1beta2.Kyma, view View) error {
 	names, entries := view.Names(kyma), view.Planned(kyma)
 	if slices.Equal(entries, kyma.Status.Planned) &&

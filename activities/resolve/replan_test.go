@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// remember lets the instance know its Manifests by an informer that has heard of nothing after this.
+// remember makes the instance read its Manifests from an informer that misses all later changes.
 func (b *bench) remember(t *testing.T) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -47,12 +47,12 @@ func TestASteadyReconcileReadsNoManifestThatAnInformerKnows(t *testing.T) {
 	}
 }
 
-func TestWhatIsDecidedHoldsForTheManifestAsItIsNow(t *testing.T) {
+func TestADecisionIsBasedOnTheLiveManifest(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	b.remember(t)
 	name := b.manifests(t)[0].Name
-	// Somebody writes to it, and the informer does not know of it.
+	// Somebody writes to the Manifest, and the informer does not see it.
 	m := b.manifests(t)[0]
 	m.Annotations["example.com/note"] = "mine"
 	require.NoError(t, b.Cluster.Update(t.Context(), &m))
@@ -74,11 +74,11 @@ func TestAManifestThatWasDeletedUnnoticedIsNotActedOn(t *testing.T) {
 	b.edit(t, func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = nil })
 	b.Cluster.Forget()
 	require.Equal(t, []string{}, append([]string{}, b.reconcile(t).Updated...))
-	require.False(t, b.manifests(t)[0].DeletionTimestamp.IsZero(), "its finalizers hold it still")
-	require.NotContains(t, b.Cluster.Writes(), "delete Manifest "+m.Name, "it is being deleted already")
+	require.False(t, b.manifests(t)[0].DeletionTimestamp.IsZero(), "its finalizers still hold it")
+	require.NotContains(t, b.Cluster.Writes(), "delete Manifest "+m.Name, "it is already being deleted")
 }
 
-func TestTheNamesOfManifestsAreOnRecordBeforeTheyAreMade(t *testing.T) {
+func TestTheNamesOfManifestsAreRecordedBeforeTheirCreation(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	b.Cluster.Fail = func(verb, object string) error {
@@ -89,5 +89,5 @@ func TestTheNamesOfManifestsAreOnRecordBeforeTheyAreMade(t *testing.T) {
 	}
 	_, err := b.ResolveKyma(context.Background(), b.in)
 	require.Error(t, err)
-	require.Equal(t, []string{name}, b.read(t).Status.Manifests, "also where making it fails")
+	require.Equal(t, []string{name}, b.read(t).Status.Manifests, "even if creating the Manifest fails")
 }

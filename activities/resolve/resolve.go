@@ -27,11 +27,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
-// ResolveKyma reconciles the Manifests of a Kyma. Where nothing changed, nothing is written.
+// ResolveKyma reconciles the Manifests of a Kyma. If nothing changed, it writes nothing.
 func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
 	result, err := a.resolveKyma(ctx, in)
 	if apierrors.IsConflict(err) && !a.Known.IsLive() {
-		// What the informer or the step before knew was old. This time, everything is read live.
+		// The informer or an earlier step had an old version. Read everything live this time.
 		in.live = true
 		return a.resolveKyma(ctx, in)
 	}
@@ -56,7 +56,7 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 	}
 	if len(adopted) > 0 {
 		in.Seen = append(slices.Clone(in.Seen), adopted...)
-		// What becomes of what is the Kyma's now is decided as of all that it has.
+		// Plan again, based on all Manifests that the Kyma has now.
 		if view, err = a.view(ctx, kyma, in); err != nil {
 			return Result{}, err
 		}
@@ -77,14 +77,14 @@ func (a *Activities) resolveKyma(ctx context.Context, in Input) (Result, error) 
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err
 		}
-		// Nothing is tried again, but what the reconcile waits for stays known.
+		// The activity is not retried, but the result keeps what the reconcile waits for.
 		return result, nil
 	}
 	result.InputsDigest, result.Kyma = view.InputsDigest, kymas.Keep(a.Known, kyma)
 	return result, nil
 }
 
-// outcomeOf says whether a Kyma that was read is there and to be worked on.
+// outcomeOf returns the outcome that follows from reading a Kyma: whether it exists and should be reconciled.
 func outcomeOf(kyma *v1beta2.Kyma, ownership kymas.Ownership, err error) (*v1beta2.Kyma, Outcome, error) {
 	if err != nil {
 		return nil, "", err
@@ -103,8 +103,8 @@ func outcomeOf(kyma *v1beta2.Kyma, ownership kymas.Ownership, err error) (*v1bet
 	return kyma, OutcomeDone, nil
 }
 
-// write makes the Manifests as planned. One that cannot be written does not keep the others from it; what
-// failed is returned in the end, so that the reconcile is repeated.
+// write carries out the plan. If one Manifest cannot be written, the others still are. The errors are returned at the
+// end, so that the reconcile is repeated.
 func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, result *Result) error {
 	var failed []error
 	remove, approved := view.Unwanted, map[string]bool{}
@@ -135,14 +135,14 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 	for _, manifest := range view.Unknown {
 		err := a.release(ctx, manifest)
 		if err == nil && !manifests.IsRefused(manifest) {
-			a.recordUnplanned(kyma, manifest) // else whoever refused it did
+			a.recordUnplanned(kyma, manifest) // otherwise the refusing activity has recorded it
 		}
 		failed = append(failed, err)
 	}
 	return joined(failed)
 }
 
-// carryOut does what is planned for one module, but for its removal.
+// carryOut carries out the plan for one module, except for its removal.
 func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *planning.ModulePlan, result *Result) []error {
 	var failed []error
 	if plan.Refusal != nil {
@@ -189,8 +189,8 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 			return err
 		}
 	}
-	// An apply would also take over a Manifest of that name that is not this Kyma's, and is in no list that
-	// was made by label: one with a name that collides after cutting.
+	// The apply would also take over a Manifest with that name that belongs to another Kyma. A list by label does not
+	// show such a Manifest. It exists if two long names collide after they were shortened.
 	if !slices.Contains(result.absent, plan.Manifest.Name) {
 		there, err := a.Known.Manifest(ctx, client.ObjectKeyFromObject(plan.Manifest))
 		switch {
@@ -201,14 +201,14 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 			return fault.New(fault.Rejected, versions.ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
 				plan.Name, planning.Describe(there))
 		case !there.DeletionTimestamp.IsZero():
-			return nil // it is created again once it is gone
+			return nil // create it again after it is gone
 		default:
-			// It lost the label by which it is listed.
+			// The Manifest lost the label by which it is listed.
 			plan.Existing = there
 			return a.update(ctx, plan, result)
 		}
 	}
-	// With them from the start, it never goes without what it brings being removed.
+	// With finalizers from the start, the Manifest can never vanish without its objects being removed.
 	plan.Manifest.Finalizers = desired.ManifestFinalizers()
 	now, err := a.apply(ctx, plan.Manifest)
 	if err != nil {
@@ -219,9 +219,9 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	return a.wrote(ctx, plan, now, result)
 }
 
-// update applies what differs. An apply takes back what an earlier one set and this one does not, so it names
-// the finalizers too: those that are still there, and none that was released. That this is decided on the
-// Manifest as it is now, the resource version makes sure.
+// update applies the differences. A server-side apply removes the fields that an earlier apply set and this one does not.
+// So update sends the finalizers that the Manifest still has, and none that was removed. The resourceVersion ensures that
+// this decision is based on the current Manifest.
 func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, result *Result) error {
 	existing := plan.Existing
 	plan.Manifest.UID, plan.Manifest.ResourceVersion = existing.UID, existing.ResourceVersion
@@ -243,7 +243,7 @@ func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, resu
 	return a.wrote(ctx, plan, now, result)
 }
 
-// wrote notes a Manifest that was made or changed, keeps it for the step that installs it, and records where it goes.
+// wrote notes a written Manifest, keeps it for the activity that installs it, and records its target.
 func (a *Activities) wrote(ctx context.Context, plan *planning.ModulePlan, now *v1beta2.Manifest, result *Result) error {
 	result.Wrote, result.written = append(result.Wrote, fleet.SeenOf(now)), append(result.written, now)
 	if !plan.Destination.Differs(now) {
@@ -252,7 +252,7 @@ func (a *Activities) wrote(ctx context.Context, plan *planning.ModulePlan, now *
 	return a.recordTarget(ctx, plan.Destination, now)
 }
 
-// apply applies the Manifest and returns it as it is then.
+// apply applies the Manifest and returns the applied version.
 func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1beta2.Manifest, error) {
 	content, err := applied(manifest)
 	if err != nil {
@@ -273,8 +273,8 @@ func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1
 	return now, nil
 }
 
-// overwrite takes away what somebody else set of what is ours to set, which an apply leaves to them: else the
-// Manifest would never be as wanted.
+// overwrite removes values that others set in our fields, because a server-side apply leaves them. Otherwise the Manifest
+// would never match the plan.
 func (a *Activities) overwrite(ctx context.Context, now, wanted *v1beta2.Manifest) error {
 	patch := client.MergeFromWithOptions(now.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	now.Spec = wanted.Spec
@@ -294,7 +294,7 @@ func (a *Activities) overwrite(ctx context.Context, now, wanted *v1beta2.Manifes
 	return nil
 }
 
-// label marks a template that was chosen as this instance's, where it carries no mark yet.
+// label marks the chosen template as this instance's, if it carries no mark yet.
 func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate) error {
 	if template == nil || template.Labels[shared.LabelManagedBy] != "" {
 		return nil
@@ -309,8 +309,8 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 	return nil
 }
 
-// remove deletes Manifests that are no longer wanted. Deleting is decided on one complete reading, and only
-// if the Kyma is still the one that was read. What somebody approved by name is not counted in the removal budget.
+// remove deletes Manifests that are no longer wanted. It relies on one complete reading, and only acts if the Kyma has
+// not changed since. Removals that somebody approved by name do not count in the removal budget.
 func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []*v1beta2.Manifest, approved map[string]bool, result *Result) error {
 	due := lists.Filter(obsolete, func(manifest *v1beta2.Manifest) bool {
 		return manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation()
@@ -344,7 +344,7 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []
 	return joined(failed)
 }
 
-// joined is one error of several. Trying again helps as long as it helps with one of them.
+// joined returns one error for several. If a retry can help with one of them, a retry can help with the joined error.
 func joined(failed []error) error {
 	all := errors.Join(failed...)
 	for _, err := range failed {

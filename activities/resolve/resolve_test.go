@@ -39,7 +39,7 @@ func (r registry) FetchDescriptor(_ context.Context, repository, component, vers
 	return raw, nil
 }
 
-// bench is an instance with one Kyma in a cluster in memory.
+// bench is an instance with one Kyma in an in-memory cluster.
 type bench struct {
 	*Activities
 	Cluster *desiredtest.Cluster
@@ -108,7 +108,7 @@ func TestAReconcileWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	require.Len(t, b.manifests(t), 1)
 }
 
-func TestWhatAReconcileWritesIsCountedInUpstreamsWords(t *testing.T) {
+func TestWritesOfAReconcileAreCountedInUpstreamsMetric(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
 	counted := map[requeue.Reason]int{}
 	ctx := requeue.Counting(t.Context(), func(r requeue.Reason) { counted[r]++ })
@@ -125,10 +125,11 @@ func TestASteadyReconcileWritesNothing(t *testing.T) {
 	b.Cluster.Forget()
 	second := b.reconcile(t)
 	require.Empty(t, b.Cluster.Writes())
-	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
+	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes do not change the inputs")
 	require.Equal(t, []string{
 		"get Kyma kyma-sample", "list ManifestList", "list RemoteAgentList",
-		// From the cache in earnest: the module, what may be in the remote cluster, the mandatory ones.
+		// All of these reads come from the cache in production: the module, the modules offered in the remote cluster,
+		// and the mandatory modules.
 		"list ModuleReleaseMetaList", "list ModuleTemplateList", "list ModuleReleaseMetaList", "list ModuleTemplateList",
 	}, b.Cluster.Reads())
 }
@@ -155,11 +156,11 @@ func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, []string{name}, result.Updated)
 	require.Equal(t, []string{"patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name}, b.Cluster.Writes(),
-		"how the Manifest is to be is recorded before")
+		"the planned Manifest is recorded before")
 }
 
-// The work on a Manifest comes after edits where it was written for the whole fleet, until somebody's edit changes it.
-func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
+// A Manifest written for a change of the whole fleet has a low priority, until a user's edit changes it.
+func TestAManifestSaysWhetherAUserWaitsForIt(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	marked := func(background bool) bool {
@@ -178,15 +179,15 @@ func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
 	require.False(t, marked(false))
 	b.Cluster.Forget()
 	require.False(t, marked(true))
-	require.Empty(t, b.Cluster.Writes(), "it is written for a change only")
+	require.Empty(t, b.Cluster.Writes(), "the mark is written only with a change")
 	upgrade("1.1.0")
 	require.True(t, marked(true))
-	require.True(t, marked(false), "it is written for a change only")
+	require.True(t, marked(false), "the mark is written only with a change")
 	upgrade("1.2.0")
 	require.False(t, marked(false))
 }
 
-func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
+func TestRemovingAnEntryFromTheSpecDeletesItsManifest(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
 	b.reconcile(t)
@@ -199,7 +200,7 @@ func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
 	}
 }
 
-func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
+func TestAMissingCatalogRemovesNothing(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.reconcile(t)
@@ -211,7 +212,7 @@ func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
 	require.Len(t, b.manifests(t), 1)
 }
 
-func TestAManifestToBeLeftAloneStaysWhenItsEntryGoes(t *testing.T) {
+func TestASkippedManifestStaysWhenItsEntryIsRemoved(t *testing.T) {
 	left := installed("keda", "1.0.0")
 	left.Labels[shared.LabelSkipReconciliation] = "true"
 	left.Status.InstalledRef = "sha256:1"
@@ -224,8 +225,9 @@ type refusals int
 
 func (r *refusals) ManifestRefused() { *r++ }
 
-// Whoever refuses to install a Manifest that no plan had counts it, unless the plan sees it first and removes it.
-func TestAManifestThatNoPlanHadIsCountedByWhoeverSeesItFirst(t *testing.T) {
+// The process that refuses to install an unplanned Manifest counts it, unless the plan sees the Manifest first and
+// removes it.
+func TestAnUnplannedManifestIsCountedByTheFirstToSeeIt(t *testing.T) {
 	meant, nobodys, refused := installed("keda", "1.0.0"), installed("nobodys", "1.0.0"), installed("refused", "1.0.0")
 	meant.Name = "forged"
 	refused.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), Reason: manifests.ReasonNotPlanned}}
@@ -239,7 +241,7 @@ func TestAManifestThatNoPlanHadIsCountedByWhoeverSeesItFirst(t *testing.T) {
 	require.NotNil(t, planned.Of(b.read(t), left[0].Name))
 }
 
-func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
+func TestAKymaThatMustNotBeReconciledStaysUnchanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1beta2.Kyma)
 		ref    func(*kick.Ref)
@@ -271,14 +273,14 @@ func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsNotTheDefaultTakesOnlyItsOwn(t *testing.T) {
+func TestANonDefaultInstanceReconcilesOnlyItsOwnKymas(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{ManagedBy: "second"})
 	require.Equal(t, OutcomeNotOurs, b.reconcile(t).Outcome)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Labels = map[string]string{shared.LabelManagedBy: "second"} })
 	require.Equal(t, OutcomeDone, b.reconcile(t).Outcome)
 }
 
-func TestBeforeTheRemoteKymaWasImportedNothingChanges(t *testing.T) {
+func TestNothingChangesBeforeTheRemoteKymaIsImported(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeControlPlane},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), installed("btp", "1.0.0"))
 	result := b.reconcile(t)
@@ -286,7 +288,7 @@ func TestBeforeTheRemoteKymaWasImportedNothingChanges(t *testing.T) {
 	require.Equal(t, []string{"patch Kyma kyma-sample"}, b.Cluster.Writes())
 }
 
-func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
+func TestADescriptorIsFetchedIfNoneIsEmbedded(t *testing.T) {
 	template := desiredtest.Template("fetched", "1.0.0")
 	template.Spec.Descriptor = nil
 	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
@@ -295,7 +297,7 @@ func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
 	require.Equal(t, "registry.example.com/modules", b.manifests(t)[0].Spec.Install.Source.Repo)
 }
 
-func TestAComponentVersionThatTheRegistryDoesNotHaveIsRequestedAgain(t *testing.T) {
+func TestAComponentVersionMissingInTheRegistryIsRequestedAgain(t *testing.T) {
 	template := desiredtest.Template("fetched", "1.1.0")
 	template.Spec.Descriptor = nil
 	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
@@ -314,9 +316,9 @@ func TestAComponentVersionThatTheRegistryDoesNotHaveIsRequestedAgain(t *testing.
 	require.Zero(t, result.NextReconcile)
 }
 
-// A reader that is not the library can be kept from finding the component's name in an embedded descriptor. Without a
-// registry to which components were transferred, its blobs are where it says.
-func TestAnEmbeddedDescriptorsBlobsAreFetchedFromWhereItSays(t *testing.T) {
+// A descriptor can be written so that only the OCM library finds the component's name in it. If no registry with
+// transferred components is configured, its blobs are fetched from where the descriptor says.
+func TestBlobsOfAnEmbeddedDescriptorAreFetchedFromItsRepository(t *testing.T) {
 	template := desiredtest.Template("keda", "1.0.0")
 	template.Spec.Descriptor.Raw = []byte(strings.Replace(string(template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
@@ -332,11 +334,11 @@ func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
 	result := b.reconcile(t)
 	require.Equal(t, fault.Rejected, result.Fault.Kind)
 	require.Equal(t, versions.ReasonNameCollision, result.Fault.Reason)
-	require.Empty(t, result.InputsDigest, "the reconcile has not completed")
+	require.Empty(t, result.InputsDigest, "the reconcile is incomplete")
 	require.Equal(t, "0.1.0", b.manifests(t)[0].Spec.Version)
 }
 
-func TestOneManifestThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) {
+func TestAFailedWriteOfOneManifestDoesNotStopTheOthers(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("btp", "keda"), desired.Settings{},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
 	b.Cluster.Fail = func(verb, object string) error {
@@ -363,7 +365,7 @@ func TestAStaleCacheIsNotActedOn(t *testing.T) {
 	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)
 }
 
-// only is the one Manifest there is.
+// only returns the only Manifest.
 func (b *bench) only(t *testing.T) *v1beta2.Manifest {
 	t.Helper()
 	all := b.manifests(t)
@@ -371,7 +373,7 @@ func (b *bench) only(t *testing.T) *v1beta2.Manifest {
 	return &all[0]
 }
 
-// upgrade moves the channel's template to another version.
+// upgrade changes the version of the channel's template.
 func (b *bench) upgrade(t *testing.T, template *v1beta2.ModuleTemplate, version string) {
 	t.Helper()
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
@@ -392,7 +394,7 @@ func TestAManifestHasItsFinalizersFromItsCreationAndKeepsThem(t *testing.T) {
 	require.Equal(t, finalizers, b.only(t).Finalizers)
 }
 
-func TestAFinalizerThatWasTakenOffIsNotPutBack(t *testing.T) {
+func TestARemovedFinalizerIsNotAddedAgain(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.reconcile(t)
@@ -405,7 +407,7 @@ func TestAFinalizerThatWasTakenOffIsNotPutBack(t *testing.T) {
 	require.Equal(t, []string{"label-removal-finalizer"}, b.only(t).Finalizers)
 }
 
-func TestAFinalizerThatIsTakenOffDuringAReconcileIsNotPutBack(t *testing.T) {
+func TestAFinalizerRemovedDuringAReconcileIsNotAddedAgain(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.reconcile(t)
@@ -438,7 +440,7 @@ func TestAManifestThatLostItsLabelsGetsThemBack(t *testing.T) {
 	require.Equal(t, bare.UID, b.only(t).UID)
 }
 
-func TestWhatOthersSetOfOursIsTakenAwayOnce(t *testing.T) {
+func TestValuesOfOthersInOurFieldsAreRemovedOnce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	edited := b.only(t)
@@ -453,7 +455,7 @@ func TestWhatOthersSetOfOursIsTakenAwayOnce(t *testing.T) {
 	require.Empty(t, b.Cluster.Writes())
 }
 
-// installed is the Manifest that a module of the sample Kyma has.
+// installed returns the Manifest of an installed module of the sample Kyma.
 func installed(module, version string) *v1beta2.Manifest {
 	return &v1beta2.Manifest{
 		ObjectMeta: metav1.ObjectMeta{

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/planning"
 )
 
-func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t *testing.T) {
+func TestAControlPlaneTargetIsRecordedForThePlannedSpec(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	made := b.only(t)
@@ -28,10 +28,10 @@ func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t 
 	made.Status.Target = nil
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), made))
 	b.reconcile(t)
-	require.True(t, desired.IsDecided(b.only(t)), "a record that was lost, or never written, comes with the next reconcile")
+	require.True(t, desired.IsDecided(b.only(t)), "the next reconcile writes a missing record")
 }
 
-func TestHowAManifestIsToBeIsRecordedBeforeItIsWritten(t *testing.T) {
+func TestThePlannedManifestIsRecordedBeforeItIsWritten(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.Cluster.Fail = func(verb, _ string) error {
@@ -57,11 +57,11 @@ func TestHowAManifestIsToBeIsRecordedBeforeItIsWritten(t *testing.T) {
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), kyma))
 	b.Cluster.Forget()
 	b.reconcile(t)
-	require.True(t, planned.Allows(b.read(t), b.only(t)), "a record that was lost comes with the next reconcile")
-	require.Equal(t, []string{"patch status Kyma kyma-sample"}, b.Cluster.Writes(), "and with nothing else")
+	require.True(t, planned.Allows(b.read(t), b.only(t)), "the next reconcile writes a missing record")
+	require.Equal(t, []string{"patch status Kyma kyma-sample"}, b.Cluster.Writes(), "and writes nothing else")
 }
 
-func TestAManifestThatNoPlanEverHadIsReleased(t *testing.T) {
+func TestAnUnplannedManifestIsReleased(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	forged := b.only(t).DeepCopy()
@@ -78,11 +78,11 @@ func TestAManifestThatNoPlanEverHadIsReleased(t *testing.T) {
 		names = append(names, m.Name)
 	}
 	require.Len(t, names, 2, names)
-	require.NotContains(t, names, "forged", "with its finalizers, and without a removal")
-	require.Contains(t, names, "upstreams", "what upstream installed is no forgery")
+	require.NotContains(t, names, "forged", "despite its finalizers, and without a removal")
+	require.Contains(t, names, "upstreams", "upstream's Manifest is not a forgery")
 }
 
-func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
+func TestARemoteModuleHasNoControlPlaneRecord(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
@@ -92,7 +92,7 @@ func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
 	require.True(t, desired.IsDecided(made))
 }
 
-func TestAManifestThatTodaysGenerationWroteBecomesRemote(t *testing.T) {
+func TestAManifestWrittenByUpstreamsCurrentGenerationBecomesRemote(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	theirs := installed("keda", "1.0.0") // with the schema's default, remote: false
 	theirs.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "keda"}}
@@ -104,7 +104,7 @@ func TestAManifestThatTodaysGenerationWroteBecomesRemote(t *testing.T) {
 	require.True(t, desired.IsDecided(now))
 }
 
-func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
+func TestAnEditedSpecIsRestoredWithAnEvent(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	events := &recorder{}
 	b.Events = events
@@ -117,7 +117,7 @@ func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
 	edited.Spec.Version = "9.9.9"
 	require.NoError(t, b.Cluster.Update(context.Background(), edited))
 	require.True(t, desired.IsEdited(b.only(t)))
-	require.False(t, desired.IsDecided(b.only(t)), "nor was that decided for the control plane")
+	require.False(t, desired.IsDecided(b.only(t)), "nor is the edited spec decided for the control plane")
 	b.reconcile(t)
 	now := b.only(t)
 	require.Equal(t, was.Spec, now.Spec)

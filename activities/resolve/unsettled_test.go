@@ -15,17 +15,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// After the loss of Temporal's database, a restore or a hand-over, nothing else knows of work that no reconcile caused.
-func TestWorkIsFoundInTheManifestsAndNotInWhatAReconcileWrote(t *testing.T) {
+// After a loss of Temporal's database, a restore or a hand-over, only the Manifests show work that no reconcile caused.
+func TestUnfinishedWorkIsFoundInTheManifests(t *testing.T) {
 	for name, c := range map[string]struct {
 		change                       func(*v1beta2.Manifest)
 		named                        []string
 		begin, unsettled, isRemoving bool
 	}{
 		"settled":                       {change: func(*v1beta2.Manifest) {}},
-		"settled, and another is named": {change: func(*v1beta2.Manifest) {}, named: []string{"other"}},
+		"settled, another named":        {change: func(*v1beta2.Manifest) {}, named: []string{"other"}},
 		"settled and named":             {change: func(*v1beta2.Manifest) {}, named: []string{"keda"}, begin: true},
-		"its status was taken away":     {change: func(m *v1beta2.Manifest) { m.Status = v1beta2.ManifestStatus{} }, begin: true},
+		"its status was removed":        {change: func(m *v1beta2.Manifest) { m.Status = v1beta2.ManifestStatus{} }, begin: true},
 		"its inputs were never applied": {change: func(m *v1beta2.Manifest) { m.Status.InputsDigest = "earlier" }, begin: true},
 		"it is not ready":               {change: func(m *v1beta2.Manifest) { m.Status.Settled = false }, unsettled: true},
 		"it is being deleted":           {change: func(m *v1beta2.Manifest) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, isRemoving: true},

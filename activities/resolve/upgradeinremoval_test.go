@@ -13,22 +13,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource(t *testing.T) {
+func TestAModuleWaitingForItsDefaultCRDuringRemovalGetsANewerVersion(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*v1beta2.Manifest)
 		listed  bool
 		version string
 		wanted  string
 	}{
-		"that was taken off the list":       {version: "1.1.0", wanted: "1.1.0"},
-		"that was listed again meanwhile":   {listed: true, version: "1.1.0", wanted: "1.1.0"},
-		"but no older one":                  {version: "0.9.0", wanted: "1.0.0"},
-		"nor an older one for one listed":   {listed: true, version: "0.9.0", wanted: "1.0.0"},
-		"nor where no custom resource does": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { m.Status.DefaultCR = nil }},
-		"nor where it is its user's": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) {
+		"removed from the list":            {version: "1.1.0", wanted: "1.1.0"},
+		"listed again meanwhile":           {listed: true, version: "1.1.0", wanted: "1.1.0"},
+		"no older version":                 {version: "0.9.0", wanted: "1.0.0"},
+		"no older version if listed again": {listed: true, version: "0.9.0", wanted: "1.0.0"},
+		"not without a custom resource":    {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { m.Status.DefaultCR = nil }},
+		"not if a user created the custom resource": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) {
 			m.Spec.CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore
 		}},
-		"nor where a version was pinned": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { delete(m.Labels, shared.LabelChannel) }},
+		"not if a version is pinned": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { delete(m.Labels, shared.LabelChannel) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()

@@ -17,31 +17,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// View is what a Kyma asks for and what follows from it, at one moment.
+// View holds what a Kyma asks for and the resulting plan, at one moment.
 type View struct {
-	Sync   desired.Sync
-	Wanted desired.Wanted
-	// InputsDigest is the digest of all inputs of this view.
+	Sync         desired.Sync
+	Wanted       desired.Wanted
 	InputsDigest string
 	planning.Plans
-	// absent are names of Manifests that a live read did not find.
+	// absent are the names of Manifests that a live read did not find.
 	absent []string
-	// Obsolete are the Manifests of modules that are mandatory no longer, with what positively says so.
+	// Obsolete are the Manifests of modules that are no longer mandatory, each with the object that says so.
 	Obsolete []Obsolete
 }
 
-// Obsolete is the Manifest of a module that is mandatory no longer.
+// Obsolete is the Manifest of a module that is no longer mandatory.
 type Obsolete struct {
 	Manifest *v1beta2.Manifest
 	// Cause is the release meta or template that says so.
 	Cause client.Object
-	// Guarded is set while its removal waits for approval.
+	// Guarded is set while the removal waits for approval.
 	Guarded       *planning.GuardedRemoval
 	approved      bool
 	affectedKymas int
 }
 
-// causedBy notes on what is planned why it is: since when and by which trace, and whether nobody waits for it.
+// causedBy annotates the planned Manifests with their cause: the time of the change, its trace, and whether the work is a
+// background task.
 func (v View) causedBy(in Input, trace string) {
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		if plan.Manifest == nil {
@@ -59,8 +59,8 @@ func (v View) causedBy(in Input, trace string) {
 	}
 }
 
-// actedOn are the Manifests that something is to be done about. An update is among them only with updates: it names the
-// resource version that was planned for, so that it fails if that one is old.
+// actedOn returns the Manifests that the plan changes. It includes updates only if updates is true. An update carries the
+// resourceVersion that was planned for, so it fails anyway if the known version is old.
 func (v *View) actedOn(updates bool) []*v1beta2.Manifest {
 	var all []*v1beta2.Manifest
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
@@ -83,7 +83,7 @@ func (v *View) actedOn(updates bool) []*v1beta2.Manifest {
 	return slices.DeleteFunc(slices.Concat(all, v.Unwanted, v.Unknown), func(m *v1beta2.Manifest) bool { return m == nil })
 }
 
-// Planned is the record of what this plan and earlier ones decided: an earlier decision stays until there is another one.
+// Planned returns the planned state of each Manifest. An earlier decision stays until a newer plan replaces it.
 func (v *View) Planned(kyma *v1beta2.Kyma) []v1beta2.PlannedManifest {
 	entries := lists.By(kyma.Status.Planned, func(entry v1beta2.PlannedManifest) string { return entry.Name })
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
@@ -95,7 +95,7 @@ func (v *View) Planned(kyma *v1beta2.Kyma) []v1beta2.PlannedManifest {
 	return lists.Map(names, func(name string) v1beta2.PlannedManifest { return entries[name] })
 }
 
-// Names are those of all Manifests that a Kyma has on record, and of those that are to be made.
+// Names returns the names of all Manifests in the Kyma's record, and of those that will be created.
 func (v *View) Names(kyma *v1beta2.Kyma) []string {
 	names := slices.Clone(kyma.Status.Manifests)
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
@@ -106,8 +106,8 @@ func (v *View) Names(kyma *v1beta2.Kyma) []string {
 	return desired.Recorded(names, nil)
 }
 
-// noteUnsettled notes which of the Kyma's Manifests need work: those that this reconcile wrote or deleted, and those that an
-// earlier one did if its result was lost, and those of modules that were named.
+// noteUnsettled records in the result which of the Kyma's Manifests need work: those that this reconcile wrote or
+// deleted, those that an earlier reconcile wrote before its result was lost, and those of the named modules.
 func (v *View) noteUnsettled(result *Result, named []string) {
 	all := result.written
 	result.written, result.absent = nil, nil

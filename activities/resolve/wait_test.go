@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 )
 
-// allWeek has a window of so long indefinitelyybody, each day at 20:00.
+// allWeek is a policy with one window of this length, each day at 20:00.
 type allWeek time.Duration
 
 func (w allWeek) Policy() (*windows.Policy, error) {
@@ -35,13 +35,13 @@ func turnsOf(t *testing.T, length, span time.Duration) (turns []time.Time, begin
 	return turns, noon.Add(8 * time.Hour)
 }
 
-func TestWhenAWindowBeginsForManyTheirTurnsAreSpread(t *testing.T) {
+func TestTurnsOfKymasWithTheSameWindowAreSpread(t *testing.T) {
 	for name, test := range map[string]struct{ length, span, over time.Duration }{
-		"over the pacing span":                             {4 * time.Hour, 5 * time.Minute, 5 * time.Minute},
-		"over less in a window that has little to spare":   {24 * time.Minute, 5 * time.Minute, 2 * time.Minute},
-		"not at all in one that is only just long enough":  {20 * time.Minute, 5 * time.Minute, 0},
-		"not at all where changes are not paced":           {4 * time.Hour, 0, 0},
-		"over no more than half of what there is to spare": {140 * time.Minute, 10 * time.Hour, time.Hour},
+		"over the pacing span":                            {4 * time.Hour, 5 * time.Minute, 5 * time.Minute},
+		"over less in a window with little time to spare": {24 * time.Minute, 5 * time.Minute, 2 * time.Minute},
+		"not at all in a window just long enough":         {20 * time.Minute, 5 * time.Minute, 0},
+		"not at all if changes are not paced":             {4 * time.Hour, 0, 0},
+		"over at most half of the time to spare":          {140 * time.Minute, 10 * time.Hour, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			turns, begin := turnsOf(t, test.length, test.span)
@@ -56,13 +56,13 @@ func TestWhenAWindowBeginsForManyTheirTurnsAreSpread(t *testing.T) {
 				require.InDelta(t, 100, kymas, 40, "in tenth %d", tenth)
 			}
 			again, _ := turnsOf(t, test.length, test.span)
-			require.Equal(t, turns, again, "a turn stays as it is")
+			require.Equal(t, turns, again, "a turn does not change")
 		})
 	}
 	require.Zero(t, planning.Wait{}.Turn("kyma", time.Hour), "no window is known")
 }
 
-func TestAReconcileAsksForTheKymasTurnInTheWindow(t *testing.T) {
+func TestAReconcileRequestsTheKymasTurnInTheWindow(t *testing.T) {
 	begin := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 	turns := map[time.Time]bool{}
 	for i := range 5 {
@@ -82,7 +82,7 @@ func TestAReconcileAsksForTheKymasTurnInTheWindow(t *testing.T) {
 	require.Greater(t, len(turns), 1)
 }
 
-// closedUntil is a window that begins at a time.
+// closedUntil is a window that begins at this time.
 type closedUntil time.Time
 
 func (c closedUntil) Window(map[string]string) planning.Wait {

@@ -7,16 +7,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/windows"
 )
 
-// PolicyWindows answers for the windows of a maintenance policy. Without a policy nothing waits; while there is one
-// that cannot be understood, everything does.
+// PolicyWindows finds the windows of a maintenance policy. Without a policy, no upgrade waits. If the policy is invalid,
+// every upgrade that needs a window waits.
 type PolicyWindows struct {
 	Policies interface {
 		Policy() (*windows.Policy, error)
 	}
-	// MinSize is how much of an ongoing window must be left for it to count (flag min-maintenance-window-size).
+	// MinSize is how much of an ongoing window must be left for the window to count (--min-maintenance-window-size).
 	MinSize time.Duration
-	// Now is the clock.
-	Now func() time.Time
+	Now     func() time.Time
 }
 
 // Window implements Windows.

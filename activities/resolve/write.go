@@ -22,7 +22,8 @@ import (
 
 const mergePatch = types.MergePatchType
 
-// applied is a Manifest as it is sent in a server-side apply: without status and without what the server fills.
+// applied returns the content of a Manifest's server-side apply: without the status and without fields that the server
+// fills.
 func applied(manifest *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(manifest)
 	if err != nil {
@@ -34,7 +35,7 @@ func applied(manifest *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// deleteManifest deletes this very Manifest. One that is gone already is as wanted.
+// deleteManifest deletes exactly this Manifest, by uid. If it is already gone, that is a success.
 func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Manifest) error {
 	err := c.Delete(ctx, manifest, client.Preconditions{UID: &manifest.UID})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -43,8 +44,8 @@ func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Mani
 	return nil
 }
 
-// held counts a Kyma in the removal budget if deleting these Manifests removes a module from its cluster. The fault says why
-// that must wait.
+// held counts a Kyma in the removal budget if deleting these Manifests removes a module from its cluster. It returns a
+// fault if the deletion must wait.
 func (a *Activities) held(ctx context.Context, kyma *v1beta2.Kyma, due []*v1beta2.Manifest) (fault.Fault, error) {
 	if a.Budget == nil || !slices.ContainsFunc(due, removesModule) {
 		return fault.Fault{}, nil
@@ -52,13 +53,13 @@ func (a *Activities) held(ctx context.Context, kyma *v1beta2.Kyma, due []*v1beta
 	return a.Budget.Take(ctx, kyma)
 }
 
-// removesModule reports whether deleting a Manifest begins the removal of a module: an agent is none, what is unmanaged stays
-// in the cluster, and what is being deleted has begun.
+// removesModule reports whether deleting a Manifest begins the removal of a module. It does not for an agent, for an
+// unmanaged module, which stays in the cluster, and for a Manifest already under deletion.
 func removesModule(m *v1beta2.Manifest) bool {
 	return m.DeletionTimestamp.IsZero() && !m.IsUnmanaged() && !desired.IsAgent(m)
 }
 
-// sameRemote tells whether two readings of a Kyma know of the same wishes of its remote side.
+// sameRemote reports whether two versions of a Kyma record the same channel and modules of its remote Kyma.
 func sameRemote(a, b *v1beta2.Kyma) bool {
 	if a.Status.Remote == nil || b.Status.Remote == nil {
 		return a.Status.Remote == b.Status.Remote
@@ -67,8 +68,8 @@ func sameRemote(a, b *v1beta2.Kyma) bool {
 		equality.Semantic.DeepEqual(a.Status.Remote.Modules, b.Status.Remote.Modules)
 }
 
-// recordTarget records where a Manifest goes into its status, where that does not say so. It needs no resource version: what
-// it says is about one spec, whichever the Manifest has by now.
+// recordTarget records a Manifest's target in its status, if the status does not say so. It needs no resourceVersion,
+// because the record is valid for one spec, whichever spec the Manifest has by then.
 func (a *Activities) recordTarget(ctx context.Context, t *planning.Destination, manifest *v1beta2.Manifest) error {
 	if !t.Differs(manifest) {
 		return nil

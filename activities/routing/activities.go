@@ -20,31 +20,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Options are what the activities need.
+// Options configures the activities.
 type Options struct {
 	Settings desired.Settings
 	// ControlPlane reads live and writes.
 	ControlPlane client.Client
-	// Informers have the Watchers, and the Gateways where the routing is Istio's.
+	// Informers reads Watchers. If the routing is istio, it also reads Gateways.
 	Informers client.Reader
-	// Events may be nil.
-	Events hint.Recorder
-	// Clock is time.Now by default.
+	Events    hint.Recorder
+	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Activities work on Watchers.
+// Activities reconciles Watchers.
 type Activities struct {
 	options Options
 }
 
-// New makes the activities.
+// New returns the activities.
 func New(o Options) (*Activities, error) {
 	if o.ControlPlane == nil || o.Informers == nil {
-		return nil, errors.New("routing: ControlPlane and Informers must be given")
+		return nil, errors.New("routing: ControlPlane and Informers must not be nil")
 	}
 	if !o.Settings.Watching.Enabled() {
-		return nil, errors.New("routing: the routing of events must be direct or istio")
+		return nil, errors.New("routing: events must be routed with direct or istio")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -57,30 +56,30 @@ func New(o Options) (*Activities, error) {
 type Outcome string
 
 const (
-	// OutcomeDone: the Watcher's status says how it is, and only a change can make a difference.
+	// OutcomeDone: the Watcher's status is written. Only a change requires another reconcile.
 	OutcomeDone Outcome = "Done"
-	// OutcomeReleased: its routing is gone, and so is our finalizer.
+	// OutcomeReleased: the Watcher's routing and our finalizer are gone.
 	OutcomeReleased Outcome = "Released"
-	// OutcomeGone: there is no such Watcher, or it is not this instance's.
+	// OutcomeGone: the Watcher does not exist or belongs to another instance.
 	OutcomeGone Outcome = "Gone"
 )
 
 // In is the input of ReconcileWatcher.
 type In struct {
 	Ref kick.Ref `json:"ref"`
-	// Gateways are those that kicks named: what informers have of them may be out of date.
+	// Gateways are the Gateways that kicks named. They are read live, because informers may be out of date.
 	Gateways []types.NamespacedName `json:"gateways,omitempty"`
 }
 
-// Out is its result.
+// Out is the result of ReconcileWatcher.
 type Out struct {
 	Outcome Outcome `json:"outcome"`
-	// State and Message are those of the Watcher's status.
+	// State and Message are copied from the Watcher's status.
 	State   shared.State `json:"state,omitempty"`
 	Message string       `json:"message,omitempty"`
 }
 
-// ReconcileWatcher sets up the routing of a Watcher, or removes it, and reports in its status.
+// ReconcileWatcher sets up or removes the routing of a Watcher, and reports the result in the Watcher's status.
 func (a *Activities) ReconcileWatcher(ctx context.Context, in In) (Out, error) {
 	w := &v1beta2.Watcher{}
 	err := a.options.ControlPlane.Get(ctx, in.Ref.Key(), w)
@@ -108,7 +107,7 @@ func (a *Activities) ReconcileWatcher(ctx context.Context, in In) (Out, error) {
 	}
 	p := Decide(a.options.Settings, s)
 	if p, err = a.carryOut(ctx, s, p); err != nil {
-		// What is wrong is reported first, where it is not over with the next attempt.
+		// Report the problem before the retry, because the next attempt may not solve it.
 		if p.Problem != "" {
 			err = errors.Join(err, a.report(ctx, w, p))
 		}
@@ -120,7 +119,7 @@ func (a *Activities) ReconcileWatcher(ctx context.Context, in In) (Out, error) {
 	return Out{Outcome: OutcomeDone, State: p.State, Message: p.Message}, nil
 }
 
-// guard writes our finalizer before there is anything to undo.
+// guard adds our finalizer before anything is created that has to be cleaned up.
 func (a *Activities) guard(ctx context.Context, w *v1beta2.Watcher) error {
 	before := w.DeepCopy()
 	if !controllerutil.AddFinalizer(w, shared.FinalizerWatcher) {
@@ -133,11 +132,11 @@ func (a *Activities) guard(ctx context.Context, w *v1beta2.Watcher) error {
 	return nil
 }
 
-// informersTimeout bounds the wait for informers that are not filled yet.
+// informersTimeout bounds the wait for informers that have not synced yet.
 const informersTimeout = 10 * time.Second
 
-// gather reads what the Watcher's routing depends on: from informers, which Gateways and Watchers there are; live, the
-// Gateways that kicks named and the VirtualService.
+// gather reads everything that the Watcher's routing depends on. Gateways and Watchers come from informers. The Gateways
+// that kicks named and the VirtualService are read live.
 func (a *Activities) gather(ctx context.Context, w *v1beta2.Watcher, named []types.NamespacedName) (Situation, error) {
 	filled, cancel := context.WithTimeout(ctx, informersTimeout)
 	defer cancel()
@@ -162,7 +161,7 @@ func (a *Activities) gather(ctx context.Context, w *v1beta2.Watcher, named []typ
 	return s, nil
 }
 
-// refresh replaces what informers have of a Gateway by what it is now.
+// refresh replaces a Gateway from the informers by its live version.
 func (a *Activities) refresh(ctx context.Context, gateways []*networkingv1.Gateway, key types.NamespacedName) ([]*networkingv1.Gateway, error) {
 	gateways = slices.DeleteFunc(gateways, func(g *networkingv1.Gateway) bool { return client.ObjectKeyFromObject(g) == key })
 	now := &networkingv1.Gateway{}

@@ -72,7 +72,7 @@ func TestAWatcherUnderDeletionIsReleasedOnceItsVirtualServiceIsGone(t *testing.T
 	require.Equal(t, []string{"theirs/stays"}, w.Finalizers)
 }
 
-func TestAVirtualServiceOfSomebodyElseOutlivesTheWatcher(t *testing.T) {
+func TestAForeignVirtualServiceOutlivesTheWatcher(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	w.Finalizers, w.DeletionTimestamp = []string{shared.FinalizerWatcher}, &metav1.Time{Time: start}
 	vs := owned(w)
@@ -99,7 +99,7 @@ func TestAnotherWatcherOfTheSameNameOrOfAnotherInstanceIsNotTouched(t *testing.T
 	require.Empty(t, w.Finalizers)
 }
 
-func TestWhatWasRoutedByIstioIsRemovedOnceTheRoutingIsDirect(t *testing.T) {
+func TestIstioRoutingIsRemovedAfterASwitchToDirectRouting(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	w.Finalizers = []string{shared.FinalizerWatcher}
 	a, c, events := newActivities(t, directSettings(), interceptor.Funcs{}, w, owned(w))
@@ -113,8 +113,8 @@ func TestWhatWasRoutedByIstioIsRemovedOnceTheRoutingIsDirect(t *testing.T) {
 	require.Contains(t, <-events.Events, EventReady)
 }
 
-// Without Istio there may be no such kind, and no right to see it.
-func TestWithoutIstioNothingIsNeededOfIt(t *testing.T) {
+// Without Istio, its kinds may not exist, and we may have no permission to read them.
+func TestDirectRoutingNeedsNoIstioKindsOrPermissions(t *testing.T) {
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "networking.istio.io", Kind: kindVirtualService}}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "virtualservices"}, "kyma", errors.New("no right"))
 	for _, answer := range []error{missing, forbidden} {
@@ -137,7 +137,7 @@ func TestWithoutIstioNothingIsNeededOfIt(t *testing.T) {
 	}
 }
 
-func TestThatAControlPlaneHasNoIstioIsSaidAtTheStart(t *testing.T) {
+func TestMissingIstioIsReportedAtStart(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(networkingv1.SchemeGroupVersion.WithKind(KindGateway), meta.RESTScopeNamespace)
 	err := CheckIstio(istioSettings(), mapper)
@@ -148,14 +148,14 @@ func TestThatAControlPlaneHasNoIstioIsSaidAtTheStart(t *testing.T) {
 	require.NoError(t, CheckIstio(istioSettings(), mapper))
 }
 
-func TestTheAddressIsThatOfTheGatewayAndStaysWhileItIsMissing(t *testing.T) {
+func TestTheAddressComesFromTheGatewayAndStaysWhileTheGatewayIsMissing(t *testing.T) {
 	ctx, watching := t.Context(), istioSettings().Watching
 	gateway := newGateway("kcp-system", "klm-watcher", "*", "kcp-system/events.example.com")
 	_, c, _ := newActivities(t, istioSettings(), interceptor.Funcs{})
 	addresses := NewAddresses(watching, c)
 	_, err := addresses.Address(ctx)
 	require.Equal(t, fault.Fault{
-		Kind: fault.Pending, Reason: ReasonAddressUnknown, Message: "Gateway kcp-system/klm-watcher, whose address agents are given, does not exist",
+		Kind: fault.Pending, Reason: ReasonAddressUnknown, Message: "Gateway kcp-system/klm-watcher does not exist; agents need its address",
 	}, fault.Of(err))
 	require.NoError(t, c.Create(ctx, gateway))
 	address, err := addresses.Address(ctx)

@@ -16,10 +16,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonAddressUnknown: nothing says (yet) which address agents are to be given.
+// ReasonAddressUnknown: the address of the listener, which agents need, is not known (yet).
 const ReasonAddressUnknown = "ListenerAddressUnknown"
 
-// Addresses knows the address of the listener that agents are given.
+// Addresses finds the address of the listener for agents.
 type Addresses struct {
 	watching  desired.Watching
 	informers client.Reader
@@ -28,14 +28,15 @@ type Addresses struct {
 	last string
 }
 
-// NewAddresses makes Addresses that read Gateways from informers.
+// NewAddresses returns Addresses that read Gateways from informers.
 func NewAddresses(watching desired.Watching, informers client.Reader) *Addresses {
 	return &Addresses{watching: watching, informers: informers}
 }
 
-// Address is the host:port of the listener that agents are given: a flag where the routing is direct, else the first server
-// with a host that can be connected to of the Gateway that flags name. The last one remains while the Gateway is missing, or
-// has none: a Gateway that is replaced changes no agent. Where none is known yet, it is a fault that waits.
+// Address returns the host:port of the listener for agents. With direct routing, a flag sets the address. With istio,
+// Address uses the Gateway that flags name, and takes the first server with a host that agents can connect to. If the
+// Gateway is missing or has no address, the last known address remains valid, so that replacing a Gateway does not change
+// agents. If no address is known yet, Address returns a Pending fault.
 func (a *Addresses) Address(ctx context.Context) (string, error) {
 	switch a.watching.Routing {
 	case desired.RoutingDirect:
@@ -63,13 +64,13 @@ func (a *Addresses) Address(ctx context.Context) (string, error) {
 	case a.last != "":
 		return a.last, nil
 	case err != nil:
-		return "", fault.New(fault.Pending, ReasonAddressUnknown, "Gateway %s, whose address agents are given, does not exist", key)
+		return "", fault.New(fault.Pending, ReasonAddressUnknown, "Gateway %s does not exist; agents need its address", key)
 	default:
 		return "", fault.New(fault.Pending, ReasonAddressUnknown, "Gateway %s has no server with a host that agents can connect to", key)
 	}
 }
 
-// addressOf is the address of a Gateway; empty where it has none. A wildcard is no name to connect to.
+// addressOf returns the address of a Gateway, or "" if the Gateway has none. Agents cannot connect to a wildcard.
 func addressOf(gateway *networkingv1.Gateway, port int) string {
 	for _, server := range gateway.Spec.GetServers() {
 		for _, host := range server.GetHosts() {

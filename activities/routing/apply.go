@@ -14,7 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// carryOut makes the VirtualService as the plan has it. Where the control plane refuses that, the plan says so.
+// carryOut creates, updates or removes the VirtualService as planned. If the control plane refuses the change, the
+// returned plan says so.
 func (a *Activities) carryOut(ctx context.Context, s Situation, p Plan) (Plan, error) {
 	switch {
 	case p.Remove && s.Present != nil && isOurs(s.Present, s.Watcher):
@@ -28,7 +29,8 @@ func (a *Activities) carryOut(ctx context.Context, s Situation, p Plan) (Plan, e
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failed(EventRefused, "%v", err), fault.New(fault.Rejected, EventRefused, "%w", err)
 	case apierrors.IsForbidden(err):
-		// Rights, a quota or an admission webhook: only people can help, but not by a change of the Watcher.
+		// A missing permission, a quota or an admission webhook refused the change. Only people can fix that, but not by
+		// changing the Watcher.
 		refused := fault.New(fault.Transient, EventRefused, "%w", err)
 		refused.SlowRetry = true
 		return failed(EventRefused, "%v", err), refused
@@ -36,15 +38,15 @@ func (a *Activities) carryOut(ctx context.Context, s Situation, p Plan) (Plan, e
 	return p, err
 }
 
-// apply applies a VirtualService with all that is ours. What others set in its spec besides is taken away as well: it
-// decides where events go.
+// apply applies the VirtualService. If others added fields to its spec, apply removes these fields too, because they
+// decide where events go.
 func (a *Activities) apply(ctx context.Context, present, want *networkingv1.VirtualService) error {
 	content, err := encode(want)
 	if err != nil {
 		return err
 	}
 	if present != nil {
-		content.SetUID(present.UID) // not one that was made in its place
+		content.SetUID(present.UID) // do not update a replacement
 	}
 	err = a.options.ControlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
@@ -65,7 +67,7 @@ func (a *Activities) apply(ctx context.Context, present, want *networkingv1.Virt
 	return a.overwrite(ctx, now, want)
 }
 
-// overwrite replaces the whole spec of a VirtualService as it was read.
+// overwrite replaces the whole spec of a VirtualService, provided that it has not changed since it was read.
 func (a *Activities) overwrite(ctx context.Context, now, want *networkingv1.VirtualService) error {
 	spec, err := encode(want)
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// selected are the Gateways of a Watcher: their names as namespace/name, and the hosts of their servers, both sorted.
+// selected holds the Gateways of a Watcher: their names as namespace/name, and the hosts of their servers. Both are
+// sorted.
 type selected struct {
 	names, hosts []string
 }
 
-// matching selects the Gateways of a Watcher. One that is being deleted is still there.
+// matching returns the Gateways that a Watcher selects. A Gateway under deletion still counts.
 func matching(w *v1beta2.Watcher, gateways []*networkingv1.Gateway) (selected, error) {
 	selector, err := metav1.LabelSelectorAsSelector(w.Spec.Gateway.LabelSelector)
 	if err != nil {
@@ -41,8 +42,8 @@ func matching(w *v1beta2.Watcher, gateways []*networkingv1.Gateway) (selected, e
 	return selected{names: slices.Sorted(slices.Values(names)), hosts: slices.Sorted(maps.Keys(hosts))}, nil
 }
 
-// hostFor is the name of a host of a Gateway, and whether a VirtualService in a namespace may use it. A Gateway may say
-// before the name which namespace may: "*", its own (".") or another one.
+// hostFor returns the name of a Gateway's host, and reports whether a VirtualService in a namespace may use it. A Gateway
+// can restrict a host to a namespace with a prefix: "*" for all namespaces, "." for its own, or a namespace's name.
 func hostFor(host, gatewayNamespace, namespace string) (string, bool) {
 	allowed, name, restricted := strings.Cut(host, "/")
 	if !restricted {

@@ -18,17 +18,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Kinds of Istio's.
+// Kinds of Istio.
 const (
-	// KindGateway is in kicks about a Gateway.
+	// KindGateway is the kind in kicks about a Gateway.
 	KindGateway        = "Gateway"
 	kindVirtualService = "VirtualService"
 )
 
-// ErrNoIstio is where the control plane lacks kinds of Istio's that `--watcher-routing=istio` needs.
+// ErrNoIstio means that the control plane lacks Istio kinds that `--watcher-routing=istio` needs.
 var ErrNoIstio = errors.New("--watcher-routing=istio needs Istio in the control plane")
 
-// AddToScheme adds Istio's kinds to a scheme, where these settings need them.
+// AddToScheme adds Istio's kinds to a scheme if these settings need them.
 func AddToScheme(settings desired.Settings, scheme *runtime.Scheme) error {
 	if settings.Watching.Routing != desired.RoutingIstio {
 		return nil
@@ -36,8 +36,8 @@ func AddToScheme(settings desired.Settings, scheme *runtime.Scheme) error {
 	return networkingv1.AddToScheme(scheme)
 }
 
-// CheckIstio tells whether the control plane serves the kinds of Istio's that these settings need. Without them, informers
-// would wait for ever.
+// CheckIstio returns ErrNoIstio if the control plane does not serve the Istio kinds that these settings need. Without
+// these kinds, informers would wait forever.
 func CheckIstio(settings desired.Settings, kinds meta.RESTMapper) error {
 	if settings.Watching.Routing != desired.RoutingIstio {
 		return nil
@@ -56,8 +56,8 @@ func CheckIstio(settings desired.Settings, kinds meta.RESTMapper) error {
 	return nil
 }
 
-// AddToCache adds to the options of a cache what is kept of Watchers, Gateways and VirtualServices: of Watchers, those with
-// these labels, of VirtualServices, ours. Gateways may be in any namespace.
+// AddToCache configures a cache for Watchers, Gateways and VirtualServices. It caches Watchers with the labels in ours,
+// VirtualServices that we manage, and Gateways of all namespaces.
 func AddToCache(settings desired.Settings, ours labels.Selector, options *cache.Options) {
 	settings = settings.WithDefaults()
 	options.ByObject[&v1beta2.Watcher{}] = cache.ByObject{Label: ours}
@@ -74,10 +74,10 @@ func AddToCache(settings desired.Settings, ours labels.Selector, options *cache.
 	}
 }
 
-// Gateway is an empty Gateway, for watchers.
+// Gateway returns an empty Gateway, which watchers need for their informers.
 func Gateway() *networkingv1.Gateway { return &networkingv1.Gateway{} }
 
-// VirtualService is an empty VirtualService, for watchers.
+// VirtualService returns an empty VirtualService, which watchers need for their informers.
 func VirtualService() *networkingv1.VirtualService { return &networkingv1.VirtualService{} }
 
 var _ client.Object = Gateway()

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Outdated says why a Watcher needs another reconcile; empty where it needs none. The reason is the label of a metric, so
-// it has no names.
+// Outdated returns why a Watcher needs another reconcile, or "" if it needs none. The reason becomes a metric label, so
+// it contains no names.
 func Outdated(settings desired.Settings, s Situation) string {
 	if !s.Watcher.DeletionTimestamp.IsZero() {
 		return "Watcher is being deleted"
@@ -35,8 +35,7 @@ func Outdated(settings desired.Settings, s Situation) string {
 	return ""
 }
 
-// Gather reads from informers what the routing of a Watcher depends on. Where there is no Istio, that are the other Watchers
-// only.
+// Gather reads from informers what the routing of a Watcher depends on. Without Istio, this is only the list of Watchers.
 func Gather(ctx context.Context, informers client.Reader, settings desired.Settings, w *v1beta2.Watcher) (Situation, error) {
 	s := Situation{Watcher: w}
 	var watchers v1beta2.WatcherList
@@ -55,7 +54,7 @@ func Gather(ctx context.Context, informers client.Reader, settings desired.Setti
 	return s, nil
 }
 
-// GatherAll is Gather with the VirtualService as informers have it.
+// GatherAll is Gather plus the VirtualService from the informers.
 func GatherAll(ctx context.Context, informers client.Reader, settings desired.Settings, w *v1beta2.Watcher) (Situation, error) {
 	s, err := Gather(ctx, informers, settings, w)
 	if err != nil || settings.Watching.Routing != desired.RoutingIstio {

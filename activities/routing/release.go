@@ -18,10 +18,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonRemoving: the VirtualService of a Watcher has finalizers, so that it is not gone yet.
+// ReasonRemoving: the VirtualService of a Watcher still exists because of its finalizers.
 const ReasonRemoving = "VirtualServiceRemoving"
 
-// release removes the routing of a Watcher under deletion, and last our finalizer.
+// release removes the routing of a Watcher under deletion, then our finalizer.
 func (a *Activities) release(ctx context.Context, w *v1beta2.Watcher) (Out, error) {
 	if !controllerutil.ContainsFinalizer(w, shared.FinalizerWatcher) {
 		return Out{Outcome: OutcomeReleased, State: shared.StateDeleting}, nil
@@ -36,7 +36,8 @@ func (a *Activities) release(ctx context.Context, w *v1beta2.Watcher) (Out, erro
 	return Out{Outcome: OutcomeReleased, State: shared.StateDeleting, Message: p.Message}, a.unguard(ctx, w)
 }
 
-// withoutIstio removes what the Watcher had while the routing was Istio's, as its finalizer says, and reports.
+// withoutIstio removes the VirtualService that the Watcher may still have from the time when its routing was istio, and
+// reports. Our finalizer on the Watcher shows whether there was one.
 func (a *Activities) withoutIstio(ctx context.Context, w *v1beta2.Watcher) (Out, error) {
 	p := Decide(a.options.Settings, Situation{Watcher: w})
 	if controllerutil.ContainsFinalizer(w, shared.FinalizerWatcher) {
@@ -45,7 +46,7 @@ func (a *Activities) withoutIstio(ctx context.Context, w *v1beta2.Watcher) (Out,
 			return Out{}, err
 		}
 		if unseen {
-			p.Message += "; a VirtualService of its name may be left, which this instance has no right to see"
+			p.Message += "; a VirtualService with its name may be left, but this instance has no permission to read it"
 		}
 		if err := a.unguard(ctx, w); err != nil {
 			return Out{}, err
@@ -54,9 +55,9 @@ func (a *Activities) withoutIstio(ctx context.Context, w *v1beta2.Watcher) (Out,
 	return Out{Outcome: OutcomeDone, State: p.State, Message: p.Message}, a.report(ctx, w, p)
 }
 
-// remove removes the VirtualService of a Watcher and returns once it is gone. Where the control plane has no such kind, there
-// is none. Without Istio's routing, the right to see it may be missing (unseen): what is left goes with the Watcher, its
-// owner.
+// remove deletes the VirtualService of a Watcher and returns nil after it is gone, or if the control plane has no such
+// kind. Without Istio routing, we may have no permission to read it (unseen). Then the VirtualService goes when the
+// Watcher, its owner, is deleted.
 func (a *Activities) remove(ctx context.Context, w *v1beta2.Watcher) (unseen bool, err error) {
 	present, err := a.find(ctx, w)
 	if apierrors.IsForbidden(err) && a.options.Settings.Watching.Routing != desired.RoutingIstio {
@@ -74,11 +75,11 @@ func (a *Activities) remove(ctx context.Context, w *v1beta2.Watcher) (unseen boo
 			return false, err
 		}
 	}
-	return false, fault.New(fault.Pending, ReasonRemoving, "VirtualService %s/%s is being removed, and has the finalizers %s",
+	return false, fault.New(fault.Pending, ReasonRemoving, "VirtualService %s/%s is being deleted and waits for its finalizers %s",
 		w.Namespace, w.Name, strings.Join(present.Finalizers, ", "))
 }
 
-// find reads the metadata of a Watcher's VirtualService live; nil where there is none of its own.
+// find reads the metadata of a Watcher's VirtualService live. It returns nil if the Watcher has none of its own.
 func (a *Activities) find(ctx context.Context, w *v1beta2.Watcher) (*metav1.PartialObjectMetadata, error) {
 	present := &metav1.PartialObjectMetadata{}
 	present.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind(kindVirtualService))
@@ -90,12 +91,12 @@ func (a *Activities) find(ctx context.Context, w *v1beta2.Watcher) (*metav1.Part
 		return nil, fmt.Errorf("read VirtualService %s/%s: %w", w.Namespace, w.Name, err)
 	}
 	if !isOurs(present, w) {
-		return nil, nil //nolint:nilnil // another's is as good as none
+		return nil, nil //nolint:nilnil // a VirtualService of another owner counts as none
 	}
 	return present, nil
 }
 
-// unguard takes our finalizer off the Watcher as it was read.
+// unguard removes our finalizer from this version of the Watcher.
 func (a *Activities) unguard(ctx context.Context, w *v1beta2.Watcher) error {
 	before := w.DeepCopy()
 	controllerutil.RemoveFinalizer(w, shared.FinalizerWatcher)

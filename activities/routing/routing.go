@@ -1,14 +1,17 @@
-// Package routing has events from remote clusters arrive at the listener: for each Watcher a VirtualService of Istio in the
-// control plane, or, where the listener is reached without Istio, nothing but a word in the Watcher's status.
+// Package routing routes events from remote clusters to the listener. With Istio, each Watcher gets a VirtualService in
+// the control plane. Without Istio, nothing is created and only the Watcher's status is written.
 //
-//	routing.go         what a Watcher needs, as a pure decision (Decide), and who receives its events (Manager)
-//	virtualservice.go  the VirtualService that it needs
-//	gateways.go        which Gateways and hosts that is for
-//	status.go          the status that follows
-//	outdated.go        whether a Watcher needs another reconcile, for watchers
-//	activities.go      ReconcileWatcher does it; apply.go and release.go are its parts
-//	address.go         the address that agents are given
-//	istio.go           what is needed of Istio
+// ReconcileWatcher (activities.go) is the activity. It gathers a Situation, calls the pure function Decide for a Plan,
+// carries the Plan out (apply.go, release.go) and writes the status (status.go). Watches call Outdated to find out
+// whether a Watcher needs a reconcile. Addresses (address.go) finds the listener's address for agents.
+//
+// What must stay true:
+//   - If no Gateway matches, an existing VirtualService stays.
+//   - If two Watchers route events of the same manager to different Services, the older one keeps the path.
+//   - A VirtualService that belongs to somebody else is never changed.
+//
+// The other files: virtualservice.go builds the VirtualService, gateways.go selects Gateways and hosts, and istio.go
+// registers and checks Istio's kinds.
 package routing
 
 import (
@@ -26,49 +29,50 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Reasons of Events on a Watcher, and of what is wrong with it.
+// Reasons of Events on a Watcher, which are also the values of Plan.Problem.
 const (
-	// EventReady: the events of the Watcher arrive.
+	// EventReady: events for the Watcher arrive.
 	EventReady = "WatcherReady"
-	// EventGatewayNotFound: no Gateway matches the selector, or none with a host that may be used.
+	// EventGatewayNotFound: no Gateway matches the selector, or no matching Gateway has a usable host.
 	EventGatewayNotFound = "WatcherGatewayNotFound"
-	// EventPathTaken: an older Watcher has events for the same manager go to another Service.
+	// EventPathTaken: an older Watcher routes events for the same manager to another Service.
 	EventPathTaken = "WatcherPathTaken"
-	// EventNameTaken: the VirtualService of the Watcher's name belongs to somebody else.
+	// EventNameTaken: a VirtualService with the Watcher's name exists and belongs to somebody else.
 	EventNameTaken = "WatcherNameTaken"
-	// EventInvalid: the Watcher's own spec cannot be followed.
+	// EventInvalid: the Watcher's spec is invalid.
 	EventInvalid = "WatcherInvalid"
-	// EventNotRouted: without Istio, events reach the listener of this instance only.
+	// EventNotRouted: the Watcher is for another manager. Without Istio, only events for this instance's manager arrive.
 	EventNotRouted = "WatcherNotRouted"
-	// EventRefused: the control plane refuses the VirtualService.
+	// EventRefused: the control plane refused the VirtualService.
 	EventRefused = "WatcherRefused"
 )
 
-// Situation is all that the routing of a Watcher depends on.
+// Situation holds everything that the routing of a Watcher depends on.
 type Situation struct {
 	Watcher *v1beta2.Watcher
-	// Watchers are all that are known, the Watcher itself among them or not.
+	// Watchers are all known Watchers. They may include Watcher itself.
 	Watchers []v1beta2.Watcher
-	// Gateways are all of the control plane.
+	// Gateways are all Gateways of the control plane.
 	Gateways []*networkingv1.Gateway
-	// Present is the VirtualService of the Watcher's name; nil where there is none.
+	// Present is the VirtualService with the Watcher's name, or nil if there is none.
 	Present *networkingv1.VirtualService
 }
 
-// Plan is what a Watcher needs.
+// Plan says what to do for a Watcher.
 type Plan struct {
-	// Want is the VirtualService; nil where none can be made, or none is needed. What is there stays then, unless Remove.
+	// Want is the desired VirtualService. It is nil if none can be built or none is needed. An existing one then stays,
+	// unless Remove is set.
 	Want *networkingv1.VirtualService
-	// Remove is true where the present VirtualService would be wrong.
+	// Remove is true if the present VirtualService would be wrong.
 	Remove bool
-	// Problem is the reason of what is wrong; empty where nothing is.
+	// Problem is the reason of the Event about a problem, or "" if there is none.
 	Problem string
-	// State and Message are those of the status.
+	// State and Message go into the Watcher's status.
 	State   shared.State
 	Message string
 }
 
-// Decide works out what a Watcher needs that is not being deleted. That no Gateway matches removes nothing.
+// Decide plans what to do for a Watcher that is not being deleted. If no Gateway matches, it removes nothing.
 func Decide(settings desired.Settings, s Situation) Plan {
 	settings = settings.WithDefaults()
 	manager := Manager(settings, s.Watcher)
@@ -104,10 +108,10 @@ func Decide(settings desired.Settings, s Situation) Plan {
 	}
 }
 
-// direct is the plan without Istio. The listener takes the events of this instance only.
+// direct returns the plan without Istio. The listener then takes only the events of this instance.
 func direct(settings desired.Settings, manager string) Plan {
 	if manager != settings.ManagedBy {
-		return failed(EventNotRouted, "these events are for %s, and without Istio only those for %s arrive", manager, settings.ManagedBy)
+		return failed(EventNotRouted, "these events are for %s; without Istio, only events for %s arrive", manager, settings.ManagedBy)
 	}
 	return Plan{State: shared.StateReady, Message: "no VirtualService is needed: agents are given the address " + settings.Watching.Address}
 }
@@ -116,33 +120,33 @@ func failed(problem, format string, args ...any) Plan {
 	return Plan{Problem: problem, State: shared.StateError, Message: fmt.Sprintf(format, args...)}
 }
 
-// Manager is who receives the events of a Watcher: its name is part of the path of the URL.
+// Manager returns the name of the manager that receives the events of a Watcher. The name is part of the URL path.
 func Manager(settings desired.Settings, w *v1beta2.Watcher) string { return settings.ManagerOf(w) }
 
-// invalid says what is wrong with a spec; empty where nothing is. The schema refuses the same, except in what was stored
-// before it did.
+// invalid returns what is wrong with a spec, or "" if nothing is. The schema refuses the same mistakes, but not in
+// Watchers stored before the schema did.
 func invalid(w *v1beta2.Watcher, manager string) string {
 	service := w.Spec.ServiceInfo
 	switch {
 	case service.Port < 1 || service.Port > 65535:
 		return fmt.Sprintf("spec.serviceInfo.port: %d is not between 1 and 65535", service.Port)
 	case len(validation.IsDNS1035Label(service.Name)) > 0:
-		return fmt.Sprintf("spec.serviceInfo.name: %q is no name of a Service", service.Name)
+		return fmt.Sprintf("spec.serviceInfo.name: %q is not a valid Service name", service.Name)
 	case len(validation.IsDNS1123Label(service.Namespace)) > 0:
-		return fmt.Sprintf("spec.serviceInfo.namespace: %q is no name of a namespace", service.Namespace)
+		return fmt.Sprintf("spec.serviceInfo.namespace: %q is not a valid namespace name", service.Namespace)
 	case len(validation.IsDNS1123Label(manager)) > 0:
 		return fmt.Sprintf("spec.manager: %q cannot be part of a path", manager)
 	}
 	return ""
 }
 
-// destination is the Service that events of a Watcher go to.
+// destination returns the Service that events of a Watcher go to.
 func destination(w *v1beta2.Watcher) string {
 	return fmt.Sprintf("%s:%d", serviceHost(w), w.Spec.ServiceInfo.Port)
 }
 
-// holder is the oldest of the Watchers that have the events for the same manager go elsewhere, if it is older than this
-// one. One that is being deleted holds the path until it is gone.
+// holder returns the oldest older Watcher that routes events of the same manager to another Service, or nil if there is
+// none. A Watcher under deletion holds the path until it is gone.
 func holder(settings desired.Settings, s Situation, manager string) *v1beta2.Watcher {
 	var oldest *v1beta2.Watcher
 	for i := range s.Watchers {
@@ -165,7 +169,8 @@ func isOlder(a, b *v1beta2.Watcher) bool {
 	return a.UID < b.UID
 }
 
-// taken says whether the VirtualService of the Watcher's name is not its own: then it is not touched.
+// taken reports whether the VirtualService with the Watcher's name belongs to somebody else, and returns the plan for
+// this case, which leaves it untouched.
 func taken(s Situation) (Plan, bool) {
 	if s.Present == nil || isOurs(s.Present, s.Watcher) {
 		return Plan{}, false
@@ -175,15 +180,15 @@ func taken(s Situation) (Plan, bool) {
 		return o.Kind == shared.KindWatcher && o.Name == s.Watcher.Name
 	})
 	if !former {
-		return failed(EventNameTaken, "VirtualService %s exists already, and does not belong to this Watcher", name), true
+		return failed(EventNameTaken, "VirtualService %s already exists and does not belong to this Watcher", name), true
 	}
-	p := failed("", "VirtualService %s belongs to an earlier Watcher of this name, and is removed with it", name)
+	p := failed("", "VirtualService %s belongs to an earlier Watcher with this name and will be removed with it", name)
 	p.State = shared.StateProcessing
 	return p, true
 }
 
-// isOurs tells whether a VirtualService belongs to a Watcher: it has it as an owner. A mark of ours without any owner is one
-// that somebody took the owner off.
+// isOurs reports whether a VirtualService belongs to a Watcher, which must be one of its owners. A VirtualService with
+// our label but without any owner counts too: somebody removed its owner reference.
 func isOurs(object metav1.Object, w *v1beta2.Watcher) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if owner.UID == w.UID {

@@ -24,7 +24,7 @@ func istioSettings() desired.Settings {
 	}}.WithDefaults()
 }
 
-// newWatcher is a Watcher of the seeds' kind, made at a second after the start.
+// newWatcher returns a Watcher like the seeds, created the given number of seconds after the start.
 func newWatcher(name string, second int) *v1beta2.Watcher {
 	return &v1beta2.Watcher{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +79,7 @@ func TestAWatcherGetsOneVirtualServiceForAllItsGateways(t *testing.T) {
 	}, routes)
 }
 
-func TestTheManagerOfAWatcherIsItsOwnElseThatOfItsLabelElseTheInstance(t *testing.T) {
+func TestTheManagerComesFromTheSpecThenTheLabelThenTheInstance(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	w.Spec.Manager, w.Labels[shared.LabelManagedBy] = "one", "two"
 	require.Equal(t, "one", Manager(istioSettings(), w))
@@ -89,7 +89,7 @@ func TestTheManagerOfAWatcherIsItsOwnElseThatOfItsLabelElseTheInstance(t *testin
 	require.Equal(t, "lifecycle-manager", Manager(istioSettings(), w))
 }
 
-func TestAHostIsUsedOnlyWhereItsGatewayAllowsTheNamespace(t *testing.T) {
+func TestAHostIsUsedOnlyIfItsGatewayAllowsTheNamespace(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example.com": "a.example.com", "*/a.example.com": "a.example.com", "kcp-system/a.example.com": "a.example.com",
 		"./a.example.com": "", "other/a.example.com": "", "*": "*", "": "", "*/": "",
@@ -104,7 +104,7 @@ func TestAHostIsUsedOnlyWhereItsGatewayAllowsTheNamespace(t *testing.T) {
 	require.True(t, usable)
 }
 
-// Nothing is removed because something was not found.
+// If something is not found, nothing is removed.
 func TestWithoutAGatewayTheVirtualServiceStaysAsItIs(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	p := Decide(istioSettings(), Situation{Watcher: w})
@@ -120,10 +120,10 @@ func TestWithoutAGatewayTheVirtualServiceStaysAsItIs(t *testing.T) {
 
 	w.Spec.Gateway.LabelSelector = nil
 	p = Decide(istioSettings(), Situation{Watcher: w, Gateways: []*networkingv1.Gateway{newGateway("istio-system", "g", "a.example.com")}})
-	require.Equal(t, EventGatewayNotFound, p.Problem, "no selector selects nothing")
+	require.Equal(t, EventGatewayNotFound, p.Problem, "an empty selector selects nothing")
 }
 
-func TestOfTwoWatchersForOneManagerTheOlderKeepsThePath(t *testing.T) {
+func TestTheOlderOfTwoWatchersForOneManagerKeepsThePath(t *testing.T) {
 	gateways := []*networkingv1.Gateway{newGateway("kcp-system", "g", "a.example.com")}
 	older, newer := newWatcher("older", 0), newWatcher("newer", 5)
 	newer.Spec.ServiceInfo.Name = "elsewhere"
@@ -131,11 +131,11 @@ func TestOfTwoWatchersForOneManagerTheOlderKeepsThePath(t *testing.T) {
 	require.Equal(t, shared.StateReady, Decide(istioSettings(), Situation{Watcher: older, Watchers: all, Gateways: gateways}).State)
 	p := Decide(istioSettings(), Situation{Watcher: newer, Watchers: all, Gateways: gateways})
 	require.Equal(t, EventPathTaken, p.Problem)
-	require.True(t, p.Remove, "what it had before would be in the older one's way")
+	require.True(t, p.Remove, "an existing VirtualService would conflict with the older Watcher's")
 	require.Contains(t, p.Message, "kcp-system/older")
 
 	newer.Spec.ServiceInfo.Name = "events"
-	require.Equal(t, shared.StateReady, Decide(istioSettings(), Situation{Watcher: newer, Watchers: all, Gateways: gateways}).State, "both go to one Service")
+	require.Equal(t, shared.StateReady, Decide(istioSettings(), Situation{Watcher: newer, Watchers: all, Gateways: gateways}).State, "both route to one Service")
 	newer.Spec.ServiceInfo.Name, newer.Spec.Manager = "elsewhere", "another"
 	require.Equal(t, shared.StateReady, Decide(istioSettings(), Situation{Watcher: newer, Watchers: all, Gateways: gateways}).State, "another path")
 
@@ -146,7 +146,7 @@ func TestOfTwoWatchersForOneManagerTheOlderKeepsThePath(t *testing.T) {
 		Decide(istioSettings(), Situation{Watcher: older, Watchers: all, Gateways: gateways}).State, "one of two of the same age")
 }
 
-func TestAVirtualServiceOfSomebodyElseIsNotTouched(t *testing.T) {
+func TestAForeignVirtualServiceIsNotTouched(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	gateways := []*networkingv1.Gateway{newGateway("kcp-system", "g", "a.example.com")}
 	present := &networkingv1.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "kyma"}}
@@ -158,16 +158,16 @@ func TestAVirtualServiceOfSomebodyElseIsNotTouched(t *testing.T) {
 
 	present.OwnerReferences = []metav1.OwnerReference{{Kind: shared.KindWatcher, Name: "kyma", UID: "earlier"}}
 	p = Decide(istioSettings(), s)
-	require.Equal(t, shared.StateProcessing, p.State, "it goes by itself")
+	require.Equal(t, shared.StateProcessing, p.State, "it will be removed with its owner")
 	require.Nil(t, p.Want)
 
 	present.OwnerReferences = []metav1.OwnerReference{{Kind: shared.KindWatcher, Name: "kyma", UID: w.UID}}
-	require.NotNil(t, Decide(istioSettings(), s).Want, "of earlier generations, which had no label")
+	require.NotNil(t, Decide(istioSettings(), s).Want, "VirtualServices of earlier generations had no label")
 	present.OwnerReferences, present.Labels = nil, map[string]string{shared.LabelPurpose: purpose}
-	require.NotNil(t, Decide(istioSettings(), s).Want, "somebody took its owner off")
+	require.NotNil(t, Decide(istioSettings(), s).Want, "somebody removed its owner reference")
 }
 
-func TestWhatASpecCannotSayIsNamed(t *testing.T) {
+func TestAnInvalidFieldOfTheSpecIsNamed(t *testing.T) {
 	for field, change := range map[string]func(*v1beta2.Watcher){
 		"spec.serviceInfo.port":      func(w *v1beta2.Watcher) { w.Spec.ServiceInfo.Port = 70000 },
 		"spec.serviceInfo.name":      func(w *v1beta2.Watcher) { w.Spec.ServiceInfo.Name = "a/b" },
@@ -185,7 +185,7 @@ func TestWhatASpecCannotSayIsNamed(t *testing.T) {
 	}
 }
 
-func TestWithoutIstioTheStatusSaysWhichAddressAgentsAreGiven(t *testing.T) {
+func TestWithoutIstioTheStatusNamesTheAddressForAgents(t *testing.T) {
 	settings := desired.Settings{Watching: desired.Watching{Routing: desired.RoutingDirect, Address: "events.example.com:443"}}
 	w := newWatcher("kyma", 0)
 	p := Decide(settings, Situation{Watcher: w})
@@ -204,13 +204,13 @@ func TestWithoutIstioTheStatusSaysWhichAddressAgentsAreGiven(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, p.status(w, metav1.NewTime(start)).Conditions[0].Status)
 }
 
-func TestAWatcherIsOutdatedUntilItIsAsItIsToBe(t *testing.T) {
+func TestAWatcherIsOutdatedUntilItMatchesItsPlan(t *testing.T) {
 	w := newWatcher("kyma", 0)
 	s := Situation{Watcher: w, Gateways: []*networkingv1.Gateway{newGateway("kcp-system", "g", "a.example.com")}}
 	p := Decide(istioSettings(), s)
 	require.Equal(t, "Watcher changed", Outdated(istioSettings(), s))
 	w.Status = p.status(w, metav1.NewTime(start))
-	require.Equal(t, "the routing of events changed", Outdated(istioSettings(), s), "it has no finalizer yet")
+	require.Equal(t, "the routing of events changed", Outdated(istioSettings(), s), "the Watcher has no finalizer yet")
 	w.Finalizers = []string{shared.FinalizerWatcher}
 	require.Equal(t, "VirtualService differs", Outdated(istioSettings(), s))
 	s.Present = p.Want.DeepCopy()
@@ -220,7 +220,7 @@ func TestAWatcherIsOutdatedUntilItIsAsItIsToBe(t *testing.T) {
 	require.Equal(t, "VirtualService differs", Outdated(istioSettings(), s))
 	s.Present = p.Want.DeepCopy()
 	s.Present.Spec.ExportTo = []string{"."}
-	require.Equal(t, "VirtualService differs", Outdated(istioSettings(), s), "what is not ours decides too where events go")
+	require.Equal(t, "VirtualService differs", Outdated(istioSettings(), s), "fields that others added also decide where events go")
 	s.Present = p.Want.DeepCopy()
 	delete(s.Present.Labels, shared.LabelManagedBy)
 	require.Equal(t, "VirtualService differs", Outdated(istioSettings(), s))

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// status is the status that a Watcher gets by a plan.
+// status returns the status that a plan gives a Watcher.
 func (p Plan) status(w *v1beta2.Watcher, now metav1.Time) v1beta2.WatcherStatus {
 	next := *w.Status.DeepCopy()
 	next.State, next.ObservedGeneration = p.State, w.Generation
@@ -36,12 +36,12 @@ func (p Plan) status(w *v1beta2.Watcher, now metav1.Time) v1beta2.WatcherStatus 
 	return next
 }
 
-// isShown tells whether a Watcher's status is as a plan has it.
+// isShown reports whether a Watcher's status already matches the plan.
 func (p Plan) isShown(w *v1beta2.Watcher) bool {
 	return equality.Semantic.DeepEqual(w.Status, p.status(w, metav1.Time{}))
 }
 
-// report writes the status that follows from a plan, and records what changed by it as an Event.
+// report writes the status that follows from a plan, and records changes as an Event.
 func (a *Activities) report(ctx context.Context, w *v1beta2.Watcher, p Plan) error {
 	before := w.DeepCopy()
 	w.Status = p.status(w, metav1.NewTime(a.options.Clock()))
@@ -53,7 +53,7 @@ func (a *Activities) report(ctx context.Context, w *v1beta2.Watcher, p Plan) err
 	err := a.options.ControlPlane.Status().Patch(ctx, w, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // it is gone, and with it what its status said
+		return nil // the Watcher is gone, so nobody reads its status
 	case apierrors.IsConflict(err):
 		return fault.New(fault.Transient, clusters.ReasonConflict, "write the status of Watcher %s/%s: %w", w.Namespace, w.Name, err)
 	case err != nil:
@@ -63,7 +63,7 @@ func (a *Activities) report(ctx context.Context, w *v1beta2.Watcher, p Plan) err
 	return nil
 }
 
-// record records an Event about what is new in a status. Events are for people and may get lost.
+// record records an Event about a change of the status. Events are for people and may get lost.
 func (a *Activities) record(w *v1beta2.Watcher, before, after v1beta2.WatcherStatus, p Plan) {
 	if a.options.Events == nil {
 		return

@@ -19,7 +19,7 @@ import (
 // purpose is the value of the label purpose on VirtualServices.
 const purpose = "watcher-routing"
 
-// virtualService is the VirtualService of a Watcher (docs/contract.md#watcher).
+// virtualService returns the desired VirtualService of a Watcher (docs/contract.md#watcher).
 func virtualService(settings desired.Settings, w *v1beta2.Watcher, manager string, chosen selected) *networkingv1.VirtualService {
 	return &networkingv1.VirtualService{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: kindVirtualService},
@@ -40,7 +40,7 @@ func virtualService(settings desired.Settings, w *v1beta2.Watcher, manager strin
 	}
 }
 
-// route has the events of one version of the path go to the Watcher's Service.
+// route returns the rule that sends the events of one version of the path to the Watcher's Service.
 func route(w *v1beta2.Watcher, path string) *networkingapi.HTTPRoute {
 	return &networkingapi.HTTPRoute{
 		Match: []*networkingapi.HTTPMatchRequest{{
@@ -59,7 +59,7 @@ func serviceHost(w *v1beta2.Watcher) string {
 	return fmt.Sprintf("%s.%s.svc.cluster.local", w.Spec.ServiceInfo.Name, w.Spec.ServiceInfo.Namespace)
 }
 
-// isAsWanted tells whether a VirtualService is as wanted: its whole spec, and of its metadata what is ours.
+// isAsWanted reports whether a VirtualService matches: its whole spec, and our part of its metadata.
 func isAsWanted(present, want *networkingv1.VirtualService) bool {
 	if present == nil || !proto.Equal(&present.Spec, &want.Spec) {
 		return false
@@ -70,7 +70,7 @@ func isAsWanted(present, want *networkingv1.VirtualService) bool {
 	return maps.Equal(labels, present.Labels) && owner != nil && owner.UID == want.OwnerReferences[0].UID
 }
 
-// encode makes of a VirtualService what a server-side apply sends: only what is ours.
+// encode returns the content of a server-side apply for a VirtualService: only the fields that we own.
 func encode(vs *networkingv1.VirtualService) (*unstructured.Unstructured, error) {
 	content, err := json.Marshal(vs)
 	if err != nil {

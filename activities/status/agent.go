@@ -8,10 +8,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// operationWaitingForAgent is what is said of a Kyma whose modules are ready and whose agent is not.
+// operationWaitingForAgent is the operation of a Kyma with ready modules and an agent that is not ready.
 const operationWaitingForAgent = "waiting for the agent in the remote cluster"
 
-// agentWaitsFor says why the agent in the remote cluster is not as it should be; nil where it is, or where there is none.
+// agentWaitsFor returns why the agent in the remote cluster is not ready. It returns nil if the agent is ready, or if
+// there is none.
 func (o observation) agentWaitsFor() *operationText {
 	if !o.watching || !o.view.Sync.Enabled {
 		return nil
@@ -36,7 +37,7 @@ func (o observation) agentWaitsFor() *operationText {
 	return &operationText{operationWaitingForAgent + ": " + said.Operation, said.Hint}
 }
 
-// agentPlan is that of the agent; nil where none is planned.
+// agentPlan returns the plan of the agent, or nil if none is planned.
 func agentPlan(plans []planning.ModulePlan) *planning.ModulePlan {
 	return lists.First(lists.Pointers(plans), func(each *planning.ModulePlan) bool { return each.IsAgent() })
 }

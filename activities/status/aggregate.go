@@ -6,10 +6,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Aggregate is the state of a Kyma (docs/contract.md#states): any module Error makes it Error; else Warning,
-// Warning; else Processing or Deleting, Processing; else any condition that is not True, Processing; else it
-// is Ready. A Kyma under deletion is always Deleting. A module that nobody has reconciled yet counts as
-// Processing, one that its user manages does not count.
+// Aggregate returns the state of a Kyma (docs/contract.md#states). A Kyma under deletion is Deleting. Otherwise the first
+// matching rule decides: any module in Error makes the Kyma Error; any in Warning makes it Warning; any in Processing or
+// Deleting makes it Processing; any condition that is not True makes it Processing; else it is Ready. A module that has
+// not been reconciled yet counts as Processing. An unmanaged module does not count.
 func Aggregate(deleting bool, modules []shared.State, conditions []metav1.ConditionStatus) shared.State {
 	if deleting {
 		return shared.StateDeleting
@@ -35,7 +35,7 @@ func Aggregate(deleting bool, modules []shared.State, conditions []metav1.Condit
 	return shared.StateReady
 }
 
-// weight orders states by how much they say about the whole.
+// weight orders states by how much they affect the Kyma's state.
 func weight(state shared.State) int {
 	switch state {
 	case shared.StateReady, shared.StateUnmanaged:
@@ -44,7 +44,7 @@ func weight(state shared.State) int {
 		return 2
 	case shared.StateError:
 		return 3
-	default: // Processing, Deleting, not reconciled, and whatever a module may invent
+	default: // Processing, Deleting, not reconciled yet, and unknown states
 		return 1
 	}
 }

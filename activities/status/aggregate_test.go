@@ -10,9 +10,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// The rules of docs/contract.md#states, said in another way than the code says them, indefinitelyy combination of up to
-// three modules and two conditions.
-func TestAggregateIsTheContractsTable(t *testing.T) {
+// This test implements the rules of docs/contract.md#states in a second way, and compares the results for every
+// combination of up to three modules and two conditions.
+func TestAggregateFollowsTheContract(t *testing.T) {
 	states := []shared.State{"", "Ready", "Processing", "Error", "Warning", "Deleting", "Unmanaged", "Invented"}
 	conditions := []metav1.ConditionStatus{"True", "False", "Unknown"}
 	has := func(modules []shared.State, wanted ...shared.State) bool {

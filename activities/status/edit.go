@@ -10,12 +10,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// EventEditIgnored: channel or modules were edited in the control plane's Kyma, where the remote Kyma decides.
+// EventEditIgnored: channel or modules were edited in the control plane's Kyma, but the remote Kyma decides.
 const EventEditIgnored = shared.ReasonEditIgnored
 
-// setEditIgnored keeps the condition that says that an edit of channel or modules has no effect. It is True, so that
-// it makes no Kyma any less ready, and only there while there is such an edit: a remote Kyma that merely went its own
-// way is the ordinary case.
+// setEditIgnored keeps the condition that says that an edit of channel or modules has no effect. The condition is True,
+// so that it does not make a Kyma less ready. It exists only while there is an ineffective edit. A remote Kyma that
+// merely differs from the control plane's Kyma is the normal case.
 func setEditIgnored(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	decides := desired.RemoteDecides(o.kyma, o.view.Sync)
 	switch {
@@ -36,7 +36,7 @@ func setEditIgnored(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	})
 }
 
-// editEvents tells of each edit without effect once.
+// editEvents returns an Event for each new edit without effect.
 func editEvents(before, after v1beta2.KymaStatus, sync desired.Sync) []event {
 	was := meta.FindStatusCondition(before.Conditions, string(shared.ConditionRemoteKymaDecides))
 	is := meta.FindStatusCondition(after.Conditions, string(shared.ConditionRemoteKymaDecides))

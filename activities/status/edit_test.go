@@ -15,10 +15,10 @@ const (
 	editInstead = "edit the Kyma kyma-system/default in the remote cluster, or set spec.sync so that both Kymas count"
 )
 
-func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
+func TestAnIneffectiveEditInTheControlPlaneIsReportedOnce(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
-	require.Empty(t, condition(b.kyma(t), "RemoteKymaDecides").Type, "that the two differ is the remote Kyma's right")
+	require.Empty(t, condition(b.kyma(t), "RemoteKymaDecides").Type, "the remote Kyma may differ")
 
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Channel, k.Generation = "fast", k.Generation+1 })
 	b.told = nil
@@ -31,7 +31,7 @@ func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
 	require.Equal(t, "kyma is ready", kyma.Status.LastOperation.Operation)
 	require.Equal(t, editInstead, kyma.Status.LastOperation.Hint)
 	require.Equal(t, []string{"Warning EditIgnored: " + editIgnored + " [hint: " + editInstead + "]"}, b.told)
-	require.Empty(t, condition(b.remoteKyma(t), "RemoteKymaDecides").Type, "who reads it there decides")
+	require.Empty(t, condition(b.remoteKyma(t), "RemoteKymaDecides").Type, "the owner of the remote Kyma decides")
 
 	b.told = nil
 	b.control.Forget()
@@ -42,7 +42,7 @@ func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
 	b.says(t, "keda", shared.StateProcessing, "")
 	require.Equal(t, shared.StateProcessing, b.report(t).State)
 	require.Equal(t, "waiting for all modules to become ready", b.kyma(t).Status.LastOperation.Operation)
-	require.Empty(t, b.kyma(t).Status.LastOperation.Hint, "what to do about an edit is no help for a module")
+	require.Empty(t, b.kyma(t).Status.LastOperation.Hint, "the hint about the edit does not help the module")
 	require.Equal(t, metav1.ConditionTrue, condition(b.kyma(t), "RemoteKymaDecides").Status)
 	b.says(t, "keda", shared.StateReady, "")
 	b.report(t)
@@ -67,10 +67,10 @@ func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
 	}
 }
 
-// desiredSpec is the spec that the Kyma of remoteBench has.
+// desiredSpec returns the spec of remoteBench's Kyma.
 func desiredSpec() v1beta2.KymaSpec { return v1beta2.KymaSpec{} }
 
-func TestAnEditCountsWhereBothKymasDecide(t *testing.T) {
+func TestAnEditCountsIfBothKymasDecide(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
 	on := true
@@ -81,5 +81,5 @@ func TestAnEditCountsWhereBothKymasDecide(t *testing.T) {
 	b.report(t)
 	kyma = b.kyma(t)
 	require.Empty(t, condition(kyma, "RemoteKymaDecides").Type)
-	require.Empty(t, kyma.Status.Remote.ControlPlaneSpecDigest, "what is asked for from then on counts anew")
+	require.Empty(t, kyma.Status.Remote.ControlPlaneSpecDigest, "later edits are compared with the spec of that time")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Reasons of Events on a Kyma. A refused module has the reason of its refusal instead, and an error of the Kyma that of
-// what is wrong with it, such as with the access to its cluster.
+// Reasons of Events on a Kyma. The Event of a refused module has the reason of the refusal instead. The Event of a Kyma
+// in error has the reason of the fault, for example a problem with the access to its cluster.
 const (
 	EventReady         = "KymaReady"
 	EventWarning       = "KymaWarning"
@@ -26,21 +26,21 @@ const (
 	EventModuleWarning = "ModuleWarning"
 	EventModuleError   = "ModuleError"
 	EventModuleRemoved = "ModuleRemoved"
-	// EventModuleLeft: a module stays when its Kyma goes, as that was deleted with `--cascade=orphan`.
+	// EventModuleLeft: a module stays although its Kyma is deleted, because the Kyma was deleted with `--cascade=orphan`.
 	EventModuleLeft = "ModuleLeft"
-	// EventGracePeriod: the annotation with the grace period of the deletion cannot be read.
+	// EventGracePeriod: the annotation with the grace period of the deletion is invalid.
 	EventGracePeriod = "PurgeGracePeriodInvalid"
 )
 
-// eventDetails is what Events say beside the two statuses.
+// eventDetails holds what Events need in addition to the two statuses.
 type eventDetails struct {
-	// reasons are those of refused modules, by name.
+	// reasons are the reasons of refused modules, by name.
 	reasons map[string]string
-	// of is the reason of what the whole Kyma suffers from, if anything.
+	// of is the reason of a fault that affects the whole Kyma, if any.
 	of string
-	// held is why removals wait, if any do.
+	// held says why removals wait, if any do.
 	held fault.Fault
-	// orphans are the names of Manifests that stay although their Kyma goes.
+	// orphans are the names of Manifests that stay although their Kyma is deleted.
 	orphans map[string]bool
 }
 
@@ -49,8 +49,8 @@ type event struct {
 	eventType, reason, message, hint string
 }
 
-// transitions lists what changed from one status to the next as far as it is worth an Event.
-// What stays as it is was recorded before.
+// transitions returns Events for the differences between two statuses, as far as they are worth one. Anything unchanged
+// was recorded before.
 func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 	var events []event
 	was := lists.By(before.Modules, func(module v1beta2.ModuleStatus) string { return module.Name })
@@ -75,7 +75,7 @@ func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 		case !gone || module.Manifest == nil:
 		case t.orphans[module.Manifest.Metadata.Name]:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleLeft,
-				fmt.Sprintf("module %s stays where it is installed: Manifest %s was orphaned when its Kyma was deleted", module.Name, module.Manifest.Metadata.Name), ""})
+				fmt.Sprintf("module %s stays installed, because its Kyma was deleted with --cascade=orphan and left Manifest %s", module.Name, module.Manifest.Metadata.Name), ""})
 		default:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name), ""})
 		}
@@ -86,7 +86,7 @@ func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 	return append(events, kymaEvents(before, after, t.of)...)
 }
 
-// merged are events of which one says all that became ready at once: the Kyma's, where it became so with its modules.
+// merged joins Events: if the Kyma became ready together with modules, the Kyma's Event names these modules.
 func merged(events []event) []event {
 	last := len(events) - 1
 	if last < 1 || events[last].reason != EventReady {
@@ -104,7 +104,7 @@ func merged(events []event) []event {
 	return append(kept, ready)
 }
 
-// maxMerged bounds the message of an Event; the API server takes 1,024 bytes.
+// maxMerged bounds the message of an Event. The API server accepts 1,024 bytes.
 const maxMerged = 900
 
 func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {
@@ -146,7 +146,7 @@ func kymaEvents(before, after v1beta2.KymaStatus, of string) []event {
 	}
 }
 
-// purgeEvents is an Event for an annotation that cannot be read, once: while it is in the status, it was recorded.
+// purgeEvents returns an Event for an invalid annotation, once: if the status already shows the problem, it was recorded.
 func purgeEvents(before, after v1beta2.KymaStatus, problem string) []event {
 	if problem == "" || says(before, problem) || !says(after, problem) {
 		return nil

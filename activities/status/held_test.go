@@ -16,7 +16,7 @@ func heldRemoval() fault.Parts {
 	return fault.Parts{fault.PartResolve: {Kind: fault.Pending, Reason: budget.ReasonHeld, Message: "removal is held: 2 of 2", Hint: "approve", SlowRetry: true}}
 }
 
-func TestAModuleWhoseRemovalIsHeldSaysSo(t *testing.T) {
+func TestAModuleShowsThatItsRemovalIsHeld(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
 	kyma := b.kyma(t)
@@ -42,7 +42,7 @@ func TestAModuleWhoseRemovalIsHeldSaysSo(t *testing.T) {
 	require.Nil(t, b.kyma(t).Status.RemovalHeldSince)
 }
 
-func TestADeletionThatIsHeldSaysSoAndNoDeadline(t *testing.T) {
+func TestAHeldDeletionIsReportedWithoutADeadline(t *testing.T) {
 	b := remoteBench(t)
 	b.Settings.Purge.Enabled = true
 	b.report(t)

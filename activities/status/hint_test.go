@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestAHintIsBesideTheMessageInTheStatusHereAndThere(t *testing.T) {
+func TestAHintIsInBothStatusesAndInTheEvent(t *testing.T) {
 	b := remoteBench(t)
 	b.says(t, "keda", shared.StateError, "no such image")
 	manifest := b.manifest(t, "keda")
@@ -35,7 +35,7 @@ func TestAHintIsBesideTheMessageInTheStatusHereAndThere(t *testing.T) {
 	require.Empty(t, here.LastOperation.Hint)
 }
 
-func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
+func TestAFaultWithoutAHintGetsTheHintOfItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
 	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized, Message: "401"})
 	b.report(t)
@@ -43,20 +43,20 @@ func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
 	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the Secret]", "the Event has the reason of the access")
 }
 
-func TestADeletionThatALostClusterHoldsSaysHowToEndIt(t *testing.T) {
+func TestADeletionHeldByALostClusterSaysHowToEndIt(t *testing.T) {
 	lost := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableNetwork, Message: "no route to host"}
 	b := leavingBench(t)
 	b.in.Faults, b.in.Push = b.in.Faults.With(fault.PartSync, lost), false
 	b.report(t)
 	hinted := b.kyma(t).Status.LastOperation.Hint
 	require.Contains(t, hinted, "see whether the cluster is there")
-	require.Contains(t, hinted, "; if the cluster is gone for good, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now")
+	require.Contains(t, hinted, "; if the cluster is permanently gone, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now")
 	b.in.Purging = true
 	b.report(t)
 	require.NotContains(t, b.kyma(t).Status.LastOperation.Hint, "lifecycle-manager purge")
 }
 
-func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
+func TestAMissingAccessSecretIsReportedWordForWord(t *testing.T) {
 	missing := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found", Hint: "create it"}
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
 	b.in.Faults = b.in.Faults.With(fault.PartSync, missing)
@@ -66,8 +66,8 @@ func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
 
 	leaving := leavingBench(t)
 	leaving.in.Faults, leaving.in.Push = leaving.in.Faults.With(fault.PartSync, missing), false
-	require.Equal(t, "access secret not found", leaving.report(t).Message, "also under deletion, where more is to be said")
+	require.Equal(t, "access secret not found", leaving.report(t).Message, "the message is the same under deletion, although there is more to report")
 	at := leaving.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
-	require.Equal(t, "create it; if the cluster is gone for good, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now; waiting for modules to be deleted: keda (waiting for module crs deletion); it will be purged at "+at,
+	require.Equal(t, "create it; if the cluster is permanently gone, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now; waiting for modules to be deleted: keda (waiting for module crs deletion); it will be purged at "+at,
 		leaving.kyma(t).Status.LastOperation.Hint)
 }

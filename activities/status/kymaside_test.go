@@ -38,8 +38,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// side is the Kyma's side of an instance of its own, on real API servers: the activities run one after the
-// other as the workflow runs them.
+// side is a separate instance without installers, on real API servers. Its activities run one after the other, as the
+// workflow runs them.
 type side struct {
 	t         *testing.T
 	namespace string
@@ -55,7 +55,7 @@ type side struct {
 	kyma      types.NamespacedName
 }
 
-// requests lists what was asked of the remote cluster.
+// requests records the requests to the remote cluster.
 type requests struct {
 	mu   sync.Mutex
 	list []string
@@ -69,7 +69,8 @@ type counted struct {
 func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusNotFound && strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
-		// What is not served yet is asked for until it is, which takes an API server as long as it takes.
+		// Requests for a kind that is not served yet are repeated until it is. How many depends on the API server, so
+		// they do not count.
 		return response, nil
 	}
 	c.mu.Lock()
@@ -165,7 +166,7 @@ func (nobody) FetchDescriptor(context.Context, string, string, string) ([]byte, 
 	return nil, fmt.Errorf("no registry")
 }
 
-// installDefinitions brings the CRDs into the control plane, where no other test has yet.
+// installDefinitions creates the CRDs in the control plane, unless another test has.
 func installDefinitions(t *testing.T, c client.Client) {
 	t.Helper()
 	all, err := crds.All()
@@ -181,8 +182,8 @@ func installDefinitions(t *testing.T, c client.Client) {
 	}, time.Minute, 100*time.Millisecond)
 }
 
-// clearRemote takes our definitions, and with them all of our objects, out of the remote cluster: an earlier test may
-// have failed on the way.
+// clearRemote removes our CRDs, and with them all our objects, from the remote cluster, because an earlier test may have
+// failed halfway.
 func clearRemote(t *testing.T, c client.Client) {
 	t.Helper()
 	all, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
@@ -200,7 +201,7 @@ func clearRemote(t *testing.T, c client.Client) {
 	}, 3*time.Minute, 100*time.Millisecond)
 }
 
-// offer puts an object of this instance into the control plane.
+// offer creates an object of this instance in the control plane.
 func (s *side) offer(object client.Object) {
 	s.t.Helper()
 	labels := map[string]string{shared.LabelManagedBy: s.instance}
@@ -214,7 +215,7 @@ func (s *side) offer(object client.Object) {
 	s.settle()
 }
 
-// settle waits until the cache shows templates and release metas as they are.
+// settle waits until the cache shows the current templates and release metas.
 func (s *side) settle() {
 	s.t.Helper()
 	versions := func(from client.Reader) []string {
@@ -264,7 +265,7 @@ func (s *side) editRemote(change func(*v1beta2.Kyma)) {
 	require.NoError(s.t, s.remote.Update(context.Background(), kyma))
 }
 
-// reconcile is one whole reconcile, as the workflow makes it, until the report sees nothing more to do.
+// reconcile runs full reconciles, like the workflow, until the report finds nothing more to do.
 func (s *side) reconcile() (syncing.Result, resolve.Result, status.ReportResult) {
 	s.t.Helper()
 	ctx, ref := context.Background(), kick.RefOf(s.read())
@@ -286,7 +287,7 @@ func (s *side) manifests() []v1beta2.Manifest {
 	return list.Items
 }
 
-// ready says for each Manifest what the install engine would say of it in the end.
+// ready sets the status that the installer would finally report on each Manifest.
 func (s *side) ready() {
 	s.t.Helper()
 	for _, manifest := range s.manifests() {
@@ -296,7 +297,7 @@ func (s *side) ready() {
 	}
 }
 
-// release takes the finalizers off deleted Manifests, as the install engine does in the end.
+// release removes the finalizers of deleted Manifests, like the installer finally does.
 func (s *side) release() {
 	s.t.Helper()
 	for _, manifest := range s.manifests() {
@@ -323,7 +324,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 	s.offer(btp)
 	s.create("keda")
 
-	t.Run("the first reconcile brings everything, within its budget of requests", func(t *testing.T) {
+	t.Run("the first reconcile writes everything, within its budget of requests", func(t *testing.T) {
 		synced, resolved, reported := s.reconcile()
 		all, _ := s.requests.since()
 		t.Logf("%d requests: %v", len(all), all)
@@ -333,8 +334,8 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.Equal(t, shared.StateProcessing, reported.State)
 		require.False(t, reported.NeedsReconcile)
 		require.Equal(t, shared.StateProcessing, s.remoteKyma().Status.State)
-		// Beside the 10: discovery of our group and of what is not built in, two for the status, and one for
-		// each of the four objects of the catalog.
+		// In addition to the 10: discovery of our group and of kinds that are not built in, two requests for the status,
+		// and one for each of the four objects of the catalog.
 		require.LessOrEqual(t, len(all), 10+4+2+4)
 	})
 	t.Run("a steady reconcile writes nothing anywhere", func(t *testing.T) {
@@ -351,7 +352,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.Empty(t, append(append(resolved.Created, resolved.Updated...), resolved.Deleted...))
 		require.Equal(t, before, s.read().ResourceVersion)
 		require.LessOrEqual(t, len(all), 8)
-		require.True(t, s.seen(), "the caches tell the same inputs")
+		require.True(t, s.seen(), "the caches show the same inputs")
 	})
 	t.Run("the probe sees no difference, in three requests", func(t *testing.T) {
 		s.requests.since()
@@ -390,7 +391,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, _, reported = s.reconcile()
 		require.Equal(t, shared.StateReady, reported.State)
 	})
-	t.Run("edits in the remote catalog are reverted, and then it is quiet", func(t *testing.T) {
+	t.Run("edits in the remote catalog are reverted once", func(t *testing.T) {
 		template := &v1beta2.ModuleTemplate{}
 		key := types.NamespacedName{Namespace: "kyma-system", Name: "btp-operator-regular"}
 		require.NoError(t, s.remote.Get(ctx, key, template))
@@ -409,7 +410,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, writes := s.requests.since()
 		require.Empty(t, writes)
 	})
-	t.Run("a changed template moves one object there and one Manifest here", func(t *testing.T) {
+	t.Run("a changed template changes one remote object and one Manifest", func(t *testing.T) {
 		require.NoError(t, s.control.Get(ctx, client.ObjectKeyFromObject(btp), btp))
 		btp.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("btp-operator"), "1.1.0")
 		require.NoError(t, s.control.Update(ctx, btp))
@@ -418,7 +419,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 			Kind: "ModuleTemplate", Namespace: btp.Namespace, Name: btp.Name, ResourceVersion: btp.ResourceVersion,
 		}}})
 		require.NoError(t, err)
-		require.Len(t, resolved.Updated, 1, "also if the cache has not heard of it")
+		require.Len(t, resolved.Updated, 1, "even if the cache has not seen the change")
 		s.settle()
 		require.False(t, s.seen())
 		s.requests.since()
@@ -426,14 +427,14 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, writes := s.requests.since()
 		require.Len(t, writes, 2, "the template, and the status")
 	})
-	t.Run("finalizers are there from the start, stay through an update, and come back for nobody", func(t *testing.T) {
+	t.Run("finalizers exist from the start, survive an update, and are not added again", func(t *testing.T) {
 		of := func(module string) *v1beta2.Manifest {
 			manifests := s.manifests()
 			at := slices.IndexFunc(manifests, func(m v1beta2.Manifest) bool { return m.ModuleName() == module })
 			require.GreaterOrEqual(t, at, 0)
 			return &manifests[at]
 		}
-		require.Equal(t, desired.ManifestFinalizers(), of("btp-operator").Finalizers, "of the Manifest that was updated just now")
+		require.Equal(t, desired.ManifestFinalizers(), of("btp-operator").Finalizers, "the updated Manifest keeps its finalizers")
 		keda := of("keda")
 		keda.Finalizers = []string{"example.com/somebody", shared.FinalizerLabelRemoval}
 		require.NoError(t, s.control.Update(ctx, keda, client.FieldOwner("somebody")))
@@ -448,13 +449,13 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, s.control.Update(ctx, edited, client.FieldOwner("somebody")))
 		_, resolved, _ = s.reconcile()
 		require.Len(t, resolved.Updated, 1)
-		require.Empty(t, of("keda").Spec.LocalizedImages, "what others add to the specification is taken away")
+		require.Empty(t, of("keda").Spec.LocalizedImages, "additions of others to the spec are removed")
 		require.Nil(t, of("keda").Spec.Manager)
 		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
 		_, resolved, _ = s.reconcile()
 		require.Empty(t, resolved.Updated)
 	})
-	t.Run("a deleted definition takes the remote Kyma with it, and both come back", func(t *testing.T) {
+	t.Run("a deleted CRD deletes the remote Kyma, and both are restored", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crds.Kymas}}
 		require.NoError(t, s.remote.Delete(ctx, definition))
 		require.Eventually(t, func() bool {
@@ -467,10 +468,10 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, resolved, _ := s.reconcile()
 		require.Empty(t, resolved.Deleted)
 		copied := s.remoteKyma()
-		require.Len(t, copied.Spec.Modules, 2, "with what its owner last asked for")
+		require.Len(t, copied.Spec.Modules, 2, "with the last accepted state")
 		require.NotEmpty(t, copied.Status.State)
 	})
-	t.Run("somebody's edit of a definition is reverted", func(t *testing.T) {
+	t.Run("an edit of a CRD is reverted", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		key := types.NamespacedName{Name: crds.ModuleTemplates}
 		require.NoError(t, s.remote.Get(ctx, key, definition))
@@ -485,7 +486,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, writes := s.requests.since()
 		require.Empty(t, writes)
 	})
-	t.Run("a module taken off the remote list goes", func(t *testing.T) {
+	t.Run("a module removed from the remote list is uninstalled", func(t *testing.T) {
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 		_, resolved, _ := s.reconcile()
 		require.Len(t, resolved.Deleted, 1)
@@ -513,7 +514,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.Eventually(t, func() bool {
 			var definitions apiextensionsv1.CustomResourceDefinitionList
 			require.NoError(t, s.remote.List(ctx, &definitions, client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma}))
-			// Modules that other tests install there meanwhile have definitions too.
+			// Modules that other tests install there at the same time have CRDs too.
 			return !slices.ContainsFunc(definitions.Items, func(d apiextensionsv1.CustomResourceDefinition) bool {
 				return d.Spec.Group == v1beta2.GroupVersion.Group
 			})

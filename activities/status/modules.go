@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// moduleStatuses says how each module is: those that are wanted, and those that are still to go. Mandatory
+// moduleStatuses returns the row of each module: of wanted modules, and of those that still have to be removed. Mandatory
 // modules are not shown.
 func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 	kyma, view, manifests := o.kyma, o.view, o.manifests
@@ -37,15 +37,15 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 	unwanted, uncertain, unknown := namesOf(view.Unwanted), namesOf(view.Uncertain), namesOf(view.Unknown)
 	for i := range manifests {
 		manifest := &manifests[i]
-		// What is shown counts as known, so what nobody planned is not. One that is being deleted may be upstream's, of whose
-		// status the informer leaves out what would tell.
+		// A shown module counts as known, so unplanned Manifests are not shown. A Manifest under deletion may be
+		// upstream's, which cannot be recognized because the informer omits the status field that identifies it.
 		if manifest.IsMandatory() || desired.IsAgent(manifest) || shown[manifest.Name] || unknown[manifest.Name] && manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		row := otherModule(kyma, manifest, unwanted[manifest.Name], o.held())
 		if uncertain[manifest.Name] {
 			row.Hint = "fix that entry"
-			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
+			row.Message = "is not removed, because another entry of the list cannot be resolved and may be its new name"
 		}
 		rows = append(rows, row)
 	}
@@ -56,7 +56,7 @@ func namesOf(manifests []*v1beta2.Manifest) map[string]bool {
 	return lists.Set(manifests, func(manifest *v1beta2.Manifest) string { return manifest.Name })
 }
 
-// wantedModule is the row of a module entry; held is why removals wait.
+// wantedModule returns the row of a module entry. held says why removals wait.
 func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan, held fault.Fault) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: plan.Name, FQDN: plan.Component, OCMComponentName: plan.Component,
@@ -83,28 +83,28 @@ func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan, held fault.Faul
 		asInstalled(&row, kyma, plan)
 	case plan.Action == planning.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting
-		row.Message, row.Hint = "waits until its earlier installation is removed", ""
+		row.Message, row.Hint = "waits for the removal of its earlier installation", ""
 	case plan.Action == planning.ActionWait:
-		// What holds the removal is said by the Manifest.
+		// The Manifest says what blocks the removal.
 	case plan.Existing == nil && !plan.Module.IsManaged():
 		row.State = shared.StateUnmanaged
 	case plan.Existing == nil:
 		row.State = shared.StateProcessing
 	}
 	if row.State == shared.StateReady && plan.Action == planning.ActionUpdate {
-		// What is installed is ready, but it is not what is wanted.
+		// The installed version is ready, but another one is wanted.
 		row.State = shared.StateProcessing
 		row.Message = changing(plan.Existing.Spec.Version, plan.Version)
 	}
 	return row
 }
 
-// isHeld reports whether the removal of an installed module that nobody wants waits for the removal budget.
+// isHeld reports whether the removal of an unwanted installed module waits for the removal budget.
 func isHeld(kyma *v1beta2.Kyma, m *v1beta2.Manifest, held fault.Fault) bool {
 	return !held.IsZero() && m.DeletionTimestamp.IsZero() && !m.IsUnmanaged() && (!m.IsSkipReconciliation() || !kyma.DeletionTimestamp.IsZero())
 }
 
-// showHeld shows why a removal waits. A module whose owner deleted the whole Kyma is on its way all the same.
+// showHeld shows why a removal waits. If the whole Kyma is being deleted, the module is shown as Deleting all the same.
 func showHeld(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, held fault.Fault) {
 	row.State = shared.StateDeleting
 	if kyma.DeletionTimestamp.IsZero() {
@@ -113,8 +113,8 @@ func showHeld(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, held fault.Fault) {
 	row.Message, row.Hint = held.Message, hint.Or(held.Hint, held.Reason)
 }
 
-// refused shows a module that does not get what it asks for. What is installed of it stays managed, and is
-// what the row shows; a graver state of it is not covered up.
+// refused shows a refused module. An installed version stays managed, and the row shows it. If the installed module is in
+// a worse state, the row keeps that state.
 func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.ModulePlan) {
 	asInstalled(row, kyma, plan)
 	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
@@ -123,7 +123,7 @@ func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.Modul
 	row.Message, row.Hint = plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)
 }
 
-// asInstalled makes a row show what is installed instead of what is asked for.
+// asInstalled makes a row show the installed module instead of the requested one.
 func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.ModulePlan) {
 	if installed := plan.Existing; installed != nil {
 		row.Version = installed.Spec.Version
@@ -133,8 +133,8 @@ func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.M
 	}
 }
 
-// otherModule is the row of a Manifest that no entry has: one that nobody wants, or one about which nothing
-// can be said while what is wanted is not completely known.
+// otherModule returns the row of a Manifest without an entry. Either the module is unwanted, or this is not known because
+// the wanted modules are not completely known.
 func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool, held fault.Fault) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: moduleName(kyma, manifest), FQDN: manifest.ComponentName(), OCMComponentName: manifest.ComponentName(),
@@ -146,7 +146,7 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool, 
 	case unwanted && isHeld(kyma, manifest, held):
 		showHeld(&row, kyma, held)
 	case unwanted && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
-		row.Message = fmt.Sprintf("is not removed, for its Manifest has the label %s", shared.LabelSkipReconciliation)
+		row.Message = fmt.Sprintf("is not removed, because its Manifest has the label %s", shared.LabelSkipReconciliation)
 		row.Hint = "take the label off when ready"
 	case unwanted:
 		row.State = shared.StateDeleting
@@ -154,7 +154,8 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool, 
 	return row
 }
 
-// changing says that a module is about to get another version, or the same one anew, before its Manifest says so.
+// changing returns the message for a module that is about to get another version, or the same one again, before its
+// Manifest reports it.
 func changing(from, to string) string {
 	if from == "" || from == to {
 		return "installing version " + to
@@ -162,8 +163,8 @@ func changing(from, to string) string {
 	return fmt.Sprintf("upgrading from %s to version %s", from, to)
 }
 
-// fillFromManifest shows what a Manifest says of its module. A state that belongs to an earlier generation
-// says nothing of the present one, unless it is bad.
+// fillFromManifest fills a row from a Manifest's status. If the status belongs to an earlier generation, only a bad state
+// is shown.
 func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	row.Manifest = &v1beta2.TrackedObject{
 		APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest,
@@ -183,7 +184,7 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	case manifest.IsUnmanaged():
 		row.State = shared.StateUnmanaged
 	case stale && row.State == shared.StateReady:
-		// What its Manifest last said is about what was installed before.
+		// The Manifest's last status is about the earlier installation.
 		row.State = shared.StateProcessing
 		row.Message = changing(manifest.Status.InstalledVersion, manifest.Spec.Version)
 		return
@@ -191,9 +192,9 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	switch operation := manifest.Status.LastOperation; {
 	case row.State == shared.StateReady || row.State == shared.StateUnmanaged:
 	case !manifest.DeletionTimestamp.IsZero() && !waits(manifest):
-		// What it said before its removal began is not what the removal waits for.
+		// The message from before the removal does not say what the removal waits for.
 	case manifest.DeletionTimestamp.IsZero() && stale && row.State != shared.StateError && row.State != shared.StateWarning:
-		// Nor is what it said of its former spec what goes on now.
+		// The message about the earlier spec does not describe the current work.
 	case operation != nil:
 		row.Message, row.Hint = operation.Operation, operation.Hint
 	}
@@ -202,7 +203,7 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	}
 }
 
-// resourceRef refers to the module's default custom resource.
+// resourceRef returns the reference to the module's default custom resource.
 func resourceRef(manifest *v1beta2.Manifest) *v1beta2.TrackedObject {
 	if record := manifest.Status.DefaultCR; record != nil {
 		return &v1beta2.TrackedObject{APIVersion: record.APIVersion, Kind: record.Kind,
@@ -210,13 +211,13 @@ func resourceRef(manifest *v1beta2.Manifest) *v1beta2.TrackedObject {
 	}
 	object, err := manifest.Spec.DefaultCR()
 	if err != nil || object == nil {
-		return nil // what is wrong with it is said where it is used
+		return nil // an invalid custom resource is reported where it is used
 	}
 	return &v1beta2.TrackedObject{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 		Metadata: v1beta2.TrackedMeta{Name: object.GetName(), Namespace: object.GetNamespace()}}
 }
 
-// previous is the row that the status has for a module so far; empty where there is none.
+// previous returns the current row of a module in the status, or an empty row.
 func previous(kyma *v1beta2.Kyma, name string) v1beta2.ModuleStatus {
 	for _, module := range kyma.Status.Modules {
 		if module.Name == name {
@@ -226,26 +227,25 @@ func previous(kyma *v1beta2.Kyma, name string) v1beta2.ModuleStatus {
 	return v1beta2.ModuleStatus{}
 }
 
-// onePerName orders rows by name. A module that has two Manifests, one of them unwanted, is shown by the one
-// that it is to have.
+// onePerName sorts rows by name. If a module has two Manifests, one of them unwanted, only the wanted one is shown.
 func onePerName(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
 	slices.SortStableFunc(rows, func(a, b v1beta2.ModuleStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(rows, func(a, b v1beta2.ModuleStatus) bool { return a.Name == b.Name })
 }
 
 const (
-	// maxRowsBytes is how large status.modules is, as JSON, before more is left out. With all else that a status has it stays
-	// below 1 MiB, as etcd takes 1.5 MiB for a Kyma (docs/scale.md#how-large-objects-can-get).
+	// maxRowsBytes is the maximum size of status.modules as JSON before details are left out. With everything else in a
+	// status, it stays below 1 MiB. etcd accepts 1.5 MiB for a Kyma (docs/scale.md#how-large-objects-can-get).
 	maxRowsBytes = 576 << 10
-	// fewRows is how many rows fit with texts of the greatest length, whatever they consist of.
+	// fewRows is how many rows always fit with texts of maximum length.
 	fewRows = 24
-	// maxName is how many bytes the names in a row have at most. Valid ones are not longer.
+	// maxName is the maximum length of the names in a row, in bytes. Valid names are not longer.
 	maxName = 255
 )
 
-// fitted bounds the rows of a status. Each text is at most as long as the message of a fault; with hundreds of rows it is
-// shorter. If even short texts do not fit, references to templates and custom resources, hints and the deprecated fqdn are
-// left out too.
+// fitted bounds the size of the rows. Each text is at most as long as the message of a fault, and shorter if there are
+// hundreds of rows. If even short texts do not fit, fitted also drops references to templates and custom resources,
+// hints, and the deprecated fqdn.
 func fitted(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
 	for i := range rows {
 		row := &rows[i]
@@ -272,7 +272,7 @@ func fitted(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
 	return rows
 }
 
-// size is how large rows are as JSON, which escapes what texts of others may consist of.
+// size returns the size of rows as JSON, which may escape characters in texts of others.
 func size(rows []v1beta2.ModuleStatus) int {
 	encoded, err := json.Marshal(rows)
 	if err != nil {

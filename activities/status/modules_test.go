@@ -21,16 +21,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// maxStatusBytes is how large the status of a Kyma is at most (docs/scale.md#how-large-objects-can-get).
+// maxStatusBytes is the maximum size of a Kyma's status (docs/scale.md#how-large-objects-can-get).
 const maxStatusBytes = 1 << 20
 
-// longNamed is a name of the greatest length.
+// longNamed returns a name of the maximum length.
 func longNamed(i, length int) string {
 	return strings.Repeat("n", length-7) + fmt.Sprintf("-%06d", i)
 }
 
-// largest is a Kyma with as many modules as it can have, on both sides, while as many others are still being removed, and
-// all of them say as much as they can. JSON escapes each character of these texts.
+// largest returns a Kyma with the maximum number of modules on both sides, while as many others are still being removed.
+// All texts have maximum length, and JSON escapes each of their characters.
 func largest(names int, deleting bool) observation {
 	text := strings.Repeat("<", 4*fault.MaxMessage)
 	now := metav1.NewTime(time.Unix(1_700_000_000, 0))
@@ -98,7 +98,7 @@ func TestTheLargestStatusOfAKymaFitsIntoEtcd(t *testing.T) {
 	}
 }
 
-func TestFewModulesHaveTheWholeTexts(t *testing.T) {
+func TestFewModulesKeepTheirFullTexts(t *testing.T) {
 	message, todo := strings.Repeat("m", fault.MaxMessage), strings.Repeat("h", fault.MaxMessage)
 	var rows []v1beta2.ModuleStatus
 	for i := range 200 {
@@ -109,7 +109,7 @@ func TestFewModulesHaveTheWholeTexts(t *testing.T) {
 	require.NotNil(t, rows[199].Template)
 }
 
-func TestTheRemovalOfManyModulesNamesTheFirstAndWhenItIsForced(t *testing.T) {
+func TestTheRemovalOfManyModulesNamesTheFirstAndTheTimeOfThePurge(t *testing.T) {
 	o := largest(30, true)
 	o.purge = time.Unix(1_700_000_000, 0).UTC()
 	said := removal(o)
@@ -122,8 +122,8 @@ func TestTheRemovalOfManyModulesNamesTheFirstAndWhenItIsForced(t *testing.T) {
 	require.LessOrEqual(t, len(removal(o).message), fault.MaxMessage)
 }
 
-// What the status shows counts as known, so that it must not show what somebody else made.
-func TestAManifestThatNoPlanHadIsNoModule(t *testing.T) {
+// Modules in the status count as known, so the status must not show Manifests that somebody else created.
+func TestAnUnplannedManifestIsNotShown(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	forged := b.manifest(t, "keda").DeepCopy()

@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// next is the status that a Kyma is to have. It is the one that it has, when nothing changed: times move only
-// with what they are times of.
+// next returns the desired status of a Kyma. If nothing changed, it equals the current status: a time only changes
+// together with the fact that it belongs to.
 func next(o observation) v1beta2.KymaStatus {
 	status := *o.kyma.Status.DeepCopy()
 	deleting := !o.kyma.DeletionTimestamp.IsZero()
@@ -38,7 +38,7 @@ func next(o observation) v1beta2.KymaStatus {
 	status.State = state(status, o.worst(), deleting)
 	status.WaitsForChange = waitsForChange(o)
 	said := operation(status, o, deleting)
-	// Beside any other message it would not be what helps; the condition has its own.
+	// A hint about the edit would not help with any other message. The condition has its own message.
 	if said.hint == "" && status.State == shared.StateReady && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionRemoteKymaDecides)) {
 		said.hint = desired.EditIgnoredHint(o.view.Sync)
 	}
@@ -60,7 +60,7 @@ func next(o observation) v1beta2.KymaStatus {
 	return status
 }
 
-// recorded are the names of the Manifests that there are, and of those that are to be made.
+// recorded returns the names of existing Manifests, and of those that will be created.
 func recorded(o observation) []string {
 	planned := o.view.Names(&v1beta2.Kyma{})
 	planned = append(planned, lists.Map(lists.Pointers(o.manifests), func(each *v1beta2.Manifest) string { return each.Name })...)
@@ -74,7 +74,7 @@ func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.S
 		modules = append(modules, shared.StateError)
 	}
 	if status.RemovalHeldSince != nil {
-		modules = append(modules, shared.StateWarning) // also if no module in the status says it
+		modules = append(modules, shared.StateWarning) // even if no module in the status shows it
 	}
 	var conditions []metav1.ConditionStatus
 	for _, condition := range status.Conditions {
@@ -83,8 +83,8 @@ func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.S
 	return Aggregate(deleting, modules, conditions)
 }
 
-// setConditions sets the conditions that apply to this Kyma and takes away those that do not. Times move only
-// on a transition. Those of a Kyma under deletion stay, but for that of its modules.
+// setConditions sets the conditions that apply to this Kyma and removes the others. Times change only on a transition. On
+// a Kyma under deletion only the condition of its modules changes.
 func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	modulesReady := o.view.Wanted.Complete && o.in.Faults[fault.PartResolve].IsZero()
 	for _, module := range status.Modules {
@@ -117,8 +117,8 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	case o.view.Sync.Enabled && o.watching:
 		set(shared.ConditionSKRWebhook, synced && o.agentWaitsFor() == nil)
 	case !o.view.Sync.Enabled || synced && o.in.Synced && o.in.Faults[fault.PartAgent].IsZero():
-		// It is upstream's, or of when there were events: the synchronization has removed the agent, and nobody else would ever
-		// change the condition.
+		// The condition is upstream's, or from a time when there were events. The synchronization has removed the agent,
+		// so nothing else would ever update the condition.
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRWebhook))
 	}
 	enabled := o.view.Sync.Enabled
@@ -127,7 +127,7 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	setWhere(enabled && o.pullSecret, shared.ConditionSKRImagePullSecretSync, fault.PartPullSecret)
 }
 
-// operation says what was last done or waited for, or the error (docs/contract.md#states).
+// operation returns the last operation, or what the Kyma waits for, or its error (docs/contract.md#states).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) operationText {
 	if deleting {
 		return removal(o)
@@ -159,8 +159,8 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) operatio
 	}
 }
 
-// noWindow names the modules that wait for a maintenance window if none will come until the policy is changed. What is installed
-// is ready, so nothing else says it of the Kyma.
+// noWindow names the modules that wait for a maintenance window that will not come before the policy changes. The
+// installed versions are ready, so nothing else in the Kyma's status shows this.
 func noWindow(o observation) string {
 	var names []string
 	problem := ""
@@ -176,7 +176,7 @@ func noWindow(o observation) string {
 	return "not updated: " + fault.List(names, ", ", maxListed) + "; " + problem
 }
 
-// purgeNote says when a deletion is forced, after what it waits for.
+// purgeNote returns the time of the purge, for the end of the message.
 func (o observation) purgeNote() string {
 	note := ""
 	switch {
@@ -191,8 +191,8 @@ func (o observation) purgeNote() string {
 	return note
 }
 
-// removal names what a deletion waits for, after what went wrong with it. What the contract words is the whole message: the
-// rest of it is in the hint.
+// removal returns what a deletion waits for, after the fault if there is one. If the contract fixes the wording of a
+// message, the rest goes into the hint.
 func removal(o observation) operationText {
 	worst := o.worst()
 	todo := o.orPurge(worst)
@@ -212,20 +212,20 @@ func removal(o observation) operationText {
 	return operationText{remaining(o) + o.purgeNote(), toDo(o)}
 }
 
-// orPurge says what can be done about what keeps a deletion from going on. A cluster that is gone for good never answers.
+// orPurge returns what can be done about a blocked deletion. A cluster that is permanently gone never answers.
 func (o observation) orPurge(worst fault.Fault) string {
 	todo := hint.Or(worst.Hint, worst.Reason)
 	if worst.Kind != fault.Unreachable || o.in.Purging {
 		return todo
 	}
-	purge := fmt.Sprintf("if the cluster is gone for good, lifecycle-manager purge %s -n %s ends the deletion now", o.kyma.Name, o.kyma.Namespace)
+	purge := fmt.Sprintf("if the cluster is permanently gone, lifecycle-manager purge %s -n %s ends the deletion now", o.kyma.Name, o.kyma.Namespace)
 	if todo == "" {
 		return purge
 	}
 	return todo + "; " + purge
 }
 
-// toDo says what can be done about what the removals of modules wait for.
+// toDo returns the hints for the removals of modules.
 func toDo(o observation) string {
 	var all []string
 	for i := range o.manifests {
@@ -237,11 +237,11 @@ func toDo(o observation) string {
 	return fault.List(all, "; ", fault.MaxMessage)
 }
 
-// maxListed is how many bytes of modules a message has at most, and of an error before them: the time of a purge, which
-// comes last, is not to be cut.
+// maxListed is the maximum number of bytes for the modules in a message, and for an error before them. The time of a
+// purge comes last and must not be cut off.
 const maxListed = 384
 
-// remaining names the modules that are to go.
+// remaining names the modules that have yet to be removed.
 func remaining(o observation) string {
 	var names []string
 	names = append(names, lists.Map(lists.Pointers(o.manifests), func(each *v1beta2.Manifest) string { return awaited(o.kyma, each) })...)
@@ -252,7 +252,7 @@ func remaining(o observation) string {
 	return shared.OperationWaitingForRemoval + ": " + fault.List(names, ", ", maxListed)
 }
 
-// awaited names a module that is to go, with what its removal waits for.
+// awaited returns the name of a module under removal, and what its removal waits for.
 func awaited(kyma *v1beta2.Kyma, m *v1beta2.Manifest) string {
 	name := moduleName(kyma, m)
 	if waits(m) {
@@ -273,7 +273,7 @@ func ofModule(modules []v1beta2.ModuleStatus, state shared.State) operationText 
 	return operationText{message: string(state)}
 }
 
-// modulesReady counts the modules that are ready, for people: "3/4".
+// modulesReady returns the number of ready modules for people, for example "3/4".
 func modulesReady(modules []v1beta2.ModuleStatus) string {
 	ready := 0
 	for _, module := range modules {

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// moduleName is the name under which a Manifest's module was shown, or was listed.
+// moduleName returns the name under which a Manifest's module was shown or listed.
 func moduleName(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) string {
 	for _, module := range kyma.Status.Modules {
 		if module.Manifest != nil && module.Manifest.Metadata.Name == manifest.Name {
@@ -28,32 +28,32 @@ func moduleName(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) string {
 	return manifest.Name
 }
 
-// observation is all that a status is made from.
+// observation holds everything that a status is made from.
 type observation struct {
 	kyma      *v1beta2.Kyma
 	manifests []v1beta2.Manifest
 	view      resolve.View
 	in        ReportInput
 	now       time.Time
-	// answered is true when the remote cluster has just taken the copy of the status.
+	// answered is true if the remote cluster has just accepted the copy of the status.
 	answered bool
-	// pullSecret is true where an image pull Secret is configured.
+	// pullSecret is true if an image pull Secret is configured.
 	pullSecret bool
-	// watching is true where remote clusters send events.
+	// watching is true if remote clusters send events.
 	watching bool
-	// purge is when a Kyma under deletion is purged; zero means never. purgeProblem says why its annotation does not
-	// decide that.
+	// purge is when a Kyma under deletion is purged. Zero means never. purgeProblem says why the Kyma's annotation is
+	// ignored.
 	purge        time.Time
 	purgeProblem string
 }
 
-// operationText is a message and what can be done about it.
+// operationText is a message and its hint.
 type operationText struct{ message, hint string }
 
-// worst is the fault that the whole Kyma suffers from, the one that people should fix first.
+// worst returns the fault that affects the whole Kyma and that people should fix first.
 func (o observation) worst() fault.Fault { return o.in.Faults.ToReport() }
 
-// held is why removals of this Kyma's modules wait for the removal budget; zero if none waits.
+// held returns why removals of this Kyma's modules wait for the removal budget. It is zero if none waits.
 func (o observation) held() fault.Fault {
 	if f := o.in.Faults[fault.PartResolve]; f.Reason == budget.ReasonHeld {
 		return f
@@ -61,7 +61,7 @@ func (o observation) held() fault.Fault {
 	return fault.Fault{}
 }
 
-// heldSince is since when they wait.
+// heldSince returns since when removals wait.
 func (o observation) heldSince() *metav1.Time {
 	if o.held().IsZero() {
 		return nil
@@ -72,8 +72,8 @@ func (o observation) heldSince() *metav1.Time {
 	return new(seconds(o.now))
 }
 
-// waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such
-// thing.
+// waits reports whether a Manifest's status says what its removal waits for. A message from before the removal does not
+// count.
 func waits(m *v1beta2.Manifest) bool {
 	switch m.Status.State {
 	case shared.StateDeleting, shared.StateWarning, shared.StateError:
@@ -83,5 +83,5 @@ func waits(m *v1beta2.Manifest) bool {
 	}
 }
 
-// seconds is a time as it survives being written: without fractions.
+// seconds returns the time without fractions of a second, as it is stored.
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

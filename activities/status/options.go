@@ -17,46 +17,44 @@ import (
 
 // Clusters gives access to the clusters of Kymas.
 type Clusters interface {
-	// Reach returns access to the cluster that the access Secret of this Kyma leads to; its errors are
-	// fault.Errors.
+	// Reach returns access to the cluster of this Kyma's access Secret. Its errors are fault.Errors.
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// EventRecorder records transitions. A client-go record.EventRecorder is one.
+// EventRecorder records Events. A client-go record.EventRecorder implements it.
 type EventRecorder = hint.Recorder
 
-// Purges records what was abandoned; *purge.Recorder does.
+// Purges records abandoned objects. *purge.Recorder implements it.
 type Purges interface {
 	Abandon(ctx context.Context, kyma kick.Ref, message string) error
 }
 
-// Options are what the activities need.
+// Options configures the activities.
 type Options struct {
-	// Settings are the instance's flags.
 	Settings desired.Settings
-	// ControlPlane reads and writes the control plane, uncached.
+	// ControlPlane reads and writes the control plane without a cache.
 	ControlPlane client.Client
-	// Known knows which Manifests there are; by default they are listed in the control plane.
+	// Known knows which Manifests exist. By default it lists them in the control plane.
 	Known *fleet.Fleet
-	// Planner says what each module resolves to; it is the one that resolve.NewPlanner made.
+	// Planner plans the modules of a Kyma. Create it with resolve.NewPlanner.
 	Planner *resolve.Planner
 	// Clusters gives access to remote clusters, for the copy of the status.
 	Clusters Clusters
-	// Events may be nil: then no Event is recorded.
+	// Events may be nil. Then no Event is recorded.
 	Events EventRecorder
-	// Purges may be nil: then no Event says what was abandoned.
+	// Purges may be nil. Then no Event records abandoned objects.
 	Purges Purges
-	// Now is the clock; time.Now by default.
+	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Activities are the activities of this package.
+// Activities holds the activities of this package.
 type Activities struct{ Options }
 
 // New returns the activities.
 func New(options Options) (*Activities, error) {
 	if options.ControlPlane == nil || options.Planner == nil || options.Clusters == nil {
-		return nil, errors.New("status: control plane client, planner and clusters are needed")
+		return nil, errors.New("status: ControlPlane, Planner and Clusters must not be nil")
 	}
 	if options.Known == nil {
 		options.Known = fleet.Live(options.ControlPlane)

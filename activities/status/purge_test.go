@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// leavingBench is a bench whose Kyma is being deleted, while its one Manifest waits for something.
+// leavingBench returns a bench with a Kyma under deletion whose only Manifest waits for something.
 func leavingBench(t *testing.T) *bench {
 	t.Helper()
 	b := remoteBench(t)
@@ -33,7 +33,7 @@ func leavingBench(t *testing.T) *bench {
 	return b
 }
 
-func TestADeletionNamesWhatItWaitsForAndWhenItIsForced(t *testing.T) {
+func TestADeletionNamesWhatItWaitsForAndTheTimeOfThePurge(t *testing.T) {
 	b := leavingBench(t)
 	at := b.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	require.Equal(t, "waiting for modules to be deleted: keda (waiting for module crs deletion)"+
@@ -50,7 +50,7 @@ func TestADeletionNamesMandatoryModulesToo(t *testing.T) {
 	require.Contains(t, b.report(t).Message, "waiting for modules to be deleted: keda (waiting for module crs deletion")
 }
 
-func TestAGracePeriodThatCannotBeReadIsSaidAndToldOnce(t *testing.T) {
+func TestAnInvalidGracePeriodIsReportedOnce(t *testing.T) {
 	b := leavingBench(t)
 	kyma := b.kyma(t)
 	kyma.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "a day"}
@@ -65,7 +65,7 @@ func TestAGracePeriodThatCannotBeReadIsSaidAndToldOnce(t *testing.T) {
 	require.Empty(t, b.told)
 }
 
-// heldBench is that of a Kyma under deletion without Manifests, which further finalizers hold.
+// heldBench returns a bench with a Kyma under deletion without Manifests. Other finalizers hold the Kyma.
 func heldBench(t *testing.T, finalizers ...string) (*bench, *v1beta2.Kyma) {
 	t.Helper()
 	b := leavingBench(t)
@@ -78,7 +78,7 @@ func heldBench(t *testing.T, finalizers ...string) (*bench, *v1beta2.Kyma) {
 	return b, kyma
 }
 
-func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
+func TestReleasingRemovesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	ctx := context.Background()
 	b, _ := heldBench(t, shared.FinalizerPurge, "example.com/other")
 	b.Purges = &purge.Recorder{ControlPlane: b.control, Now: func() time.Time { return b.now }}
@@ -89,14 +89,14 @@ func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	require.Equal(t, []string{"PurgeAbandoned: the catalog is left there"}, b.events(t))
 }
 
-func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
+func TestReleasingAKymaHeldByOthersFinalizersReportsThem(t *testing.T) {
 	ctx := context.Background()
 	b, kyma := heldBench(t, "example.com/other")
 	const waits = "waiting as other finalizers are present: [example.com/other]"
 
 	b.control.Fail = func(verb, object string) error {
 		if verb == "patch" && object == "Kyma "+kyma.Name {
-			require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation, "nobody reconciles it afterwards")
+			require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation, "the Kyma is not reconciled afterwards")
 		}
 		return nil
 	}
@@ -117,7 +117,7 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 	require.Empty(t, b.control.Writes())
 }
 
-func TestAKymaThatHundredsOfFinalizersHoldNamesTheFirst(t *testing.T) {
+func TestAKymaHeldByHundredsOfFinalizersNamesTheFirst(t *testing.T) {
 	var others []string
 	for i := range 500 {
 		others = append(others, fmt.Sprintf("example.com/other-%d", i))
@@ -130,8 +130,8 @@ func TestAKymaThatHundredsOfFinalizersHoldNamesTheFirst(t *testing.T) {
 	require.Equal(t, released.Message, b.report(t).Message, "a report says the same")
 }
 
-// During a deletion nobody asks the cluster but who writes the copy of the status.
-func TestAClusterCountsAsReachableDuringADeletionOnlyWhenItHasAnswered(t *testing.T) {
+// During a deletion, only the write of the status copy sends requests to the cluster.
+func TestDuringADeletionAClusterIsReachableOnlyAfterItAnswered(t *testing.T) {
 	b := leavingBench(t)
 	dead := fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
 	b.in.Synced, b.unreachable = false, dead
@@ -149,13 +149,13 @@ func TestAClusterCountsAsReachableDuringADeletionOnlyWhenItHasAnswered(t *testin
 	require.Equal(t, clusters.ReasonUnreachableNetwork, remote.Reason)
 	require.NotNil(t, remote.Since)
 	require.Contains(t, result.Modules[0].Message, "the cluster cannot be reached since")
-	require.Contains(t, result.Message, "connection refused; waiting for modules to be deleted: keda", "what goes wrong hides nothing")
+	require.Contains(t, result.Message, "connection refused; waiting for modules to be deleted: keda", "the error hides nothing")
 
 	since := *remote.Since
 	b.now = b.now.Add(time.Hour)
 	report(nil)
 	remote = b.kyma(t).Status.Remote
-	require.False(t, *remote.Reachable, "that it was tried is no answer")
+	require.False(t, *remote.Reachable, "an attempt is not an answer")
 	require.Equal(t, since, *remote.Since)
 
 	b.unreachable = nil
@@ -176,7 +176,7 @@ func TestAClusterCountsAsReachableDuringADeletionOnlyWhenItHasAnswered(t *testin
 	require.Empty(t, append(b.control.Writes(), b.remote.Writes()...))
 }
 
-// events are the Events that were written without a recorder.
+// events returns the Events that were written without a recorder.
 func (b *bench) events(t *testing.T) []string {
 	t.Helper()
 	var list corev1.EventList

@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// pushAndNote writes the remote copy of the status. Where that shows that the cluster answers again, the status says
-// so, here and there.
+// pushAndNote writes the remote copy of the status. If the write shows that the cluster answers again, pushAndNote
+// updates both statuses.
 func (a *Activities) pushAndNote(ctx context.Context, o observation, changed bool) (bool, fault.Fault, error) {
 	pushed, failed := a.push(ctx, o.kyma, o.view.Sync, changed)
 	if mayBeOurs(ctx, failed) {
@@ -40,16 +40,16 @@ func (a *Activities) pushAndNote(ctx context.Context, o observation, changed boo
 	return pushed, failed, nil
 }
 
-// mayBeOurs tells whether a push that failed is worth another try before the cluster is blamed: one within a workflow task
-// has little time, and another follows from a queue.
+// mayBeOurs reports whether a failed push is worth another attempt before the cluster is blamed. A push within a workflow
+// task has little time, and another attempt follows from a task queue.
 func mayBeOurs(ctx context.Context, failed fault.Fault) bool {
 	return activity.IsActivity(ctx) && activity.GetInfo(ctx).IsLocalActivity &&
 		(failed.Kind == fault.Transient || failed.Reason == clusters.ReasonUnreachableTimeout)
 }
 
-// push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that
-// is gone, or is not the one that was accepted, is left to the next synchronization. It tells whether the cluster
-// answered.
+// push writes the remote copy of the status. If the status has not just changed, push writes only if the copy differs. A
+// remote Kyma that is gone, or is not the accepted one, is left to the next synchronization. push reports whether the
+// cluster answered.
 func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, changed bool) (bool, fault.Fault) {
 	remote := kyma.Status.Remote
 	if !desired.IsAccepted(kyma) || !s.Enabled {
@@ -75,8 +75,8 @@ func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	return failed.IsZero(), failed
 }
 
-// replaceStatus writes the whole copy without reading it before. That it is the remote Kyma that was accepted, the API
-// server tests: if it is not, the request is invalid.
+// replaceStatus writes the whole copy without reading it first. The API server tests whether this is the accepted remote
+// Kyma. If it is not, the request is invalid.
 func replaceStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": kyma.Status.Remote.UID},
@@ -97,7 +97,7 @@ func replaceStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma,
 	return nil
 }
 
-// pushStatus reads the copy, and writes it where it differs.
+// pushStatus reads the copy, and writes it if it differs.
 func pushStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
 	found := &v1beta2.Kyma{}
 	err := there.Get(ctx, key, found)

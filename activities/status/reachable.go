@@ -10,13 +10,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// setReachable notes since when the remote cluster does not answer, and why.
+// setReachable records since when the remote cluster has not answered, and why.
 func setReachable(status *v1beta2.KymaStatus, o observation) {
 	if !o.view.Sync.Enabled {
 		return
 	}
 	if status.Remote == nil && withoutAccess(o.in.Faults[fault.PartSync]) {
-		// Where the Kyma is to be synchronized to stays open until it is (desired.Placed).
+		// The place stays open until the Kyma is synchronized (desired.Placed).
 		status.Remote = &v1beta2.RemoteStatus{Name: o.view.Sync.Name, Namespace: o.view.Sync.Namespace, Generation: o.view.Sync.Generation}
 	}
 	remote := status.Remote
@@ -35,15 +35,15 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 	}
 }
 
-// withoutAccess tells whether a fault means that nothing is known of the remote cluster: it does not answer, or the
-// access to it cannot be used.
+// withoutAccess reports whether a fault means that nothing is known about the remote cluster: the cluster does not
+// answer, or its access cannot be used.
 func withoutAccess(f fault.Fault) bool {
 	return f.Kind == fault.Unreachable ||
 		f.Reason == clusters.ReasonAccessSecretAmbiguous || f.Reason == clusters.ReasonKubeconfigRejected ||
 		f.Reason == clusters.ReasonControlPlaneAccess
 }
 
-// outOfReach tells since when nothing is known of the remote cluster.
+// outOfReach returns since when nothing is known about the remote cluster. It returns false if the cluster is reachable.
 func outOfReach(remote *v1beta2.RemoteStatus, o observation) (metav1.Time, bool) {
 	if remote == nil || !o.view.Sync.Enabled || remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
 		return metav1.Time{}, false
@@ -51,8 +51,8 @@ func outOfReach(remote *v1beta2.RemoteStatus, o observation) (metav1.Time, bool)
 	return *remote.Since, true
 }
 
-// markStale shows modules in a cluster that cannot be reached as Error, so that whoever watches the states notices. The
-// message has the last known state. A module on its way out stays Deleting.
+// markStale shows modules in an unreachable cluster as Error, so that people who watch the states notice. The message
+// contains the last known state. A module under removal stays Deleting.
 func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, since metav1.Time) {
 	remote := map[string]bool{}
 	for i := range manifests {
@@ -63,7 +63,7 @@ func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, sin
 		if module.Manifest == nil || !remote[module.Manifest.Metadata.Name] {
 			continue
 		}
-		module.Message, module.Hint = shared.LastKnownState(module.State, since.Time), "" // what to do is said of the Kyma
+		module.Message, module.Hint = shared.LastKnownState(module.State, since.Time), "" // the Kyma has the hint
 		if module.State != shared.StateDeleting && module.State != shared.StateUnmanaged {
 			module.State = shared.StateError
 		}

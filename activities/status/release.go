@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
+// ReleaseKyma removes our finalizers from a Kyma under deletion, if none of its Manifests is left.
 func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
 	kyma, ownership, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 	case kymas.Gone, kymas.NotOurs, kymas.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
 	case kymas.Ours, kymas.Skipped:
-		return summary(kyma), nil // it is not being deleted
+		return summary(kyma), nil // the Kyma is not being deleted
 	case kymas.Deleting:
 	}
 	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
@@ -47,7 +47,7 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 	}
 	before := kyma.DeepCopy()
 	released := controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma)
-	// Earlier generations set a finalizer of its own for the purge.
+	// Earlier generations set a separate finalizer for the purge.
 	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerPurge) || released {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		err := a.ControlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
@@ -60,8 +60,8 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 	return result, nil
 }
 
-// nameOthers says whose finalizers keep a Kyma when ours are off it. We do not reconcile it again, so it is reported
-// before.
+// nameOthers reports whose finalizers keep the Kyma after ours are removed. It runs before the removal, because the Kyma
+// is not reconciled afterwards.
 func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	others := kymas.OtherFinalizers(kyma)
 	if len(others) == 0 {

@@ -20,12 +20,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// ReportKyma aggregates the states of a Kyma's modules from the cluster and writes the one status, and its
-// remote copy, where they are not already so.
+// ReportKyma aggregates the states of a Kyma's modules and writes the Kyma's status and its remote copy. It writes
+// nothing if both are up to date.
 func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
 	result, err := a.reportKyma(ctx, in)
 	if apierrors.IsConflict(err) {
-		return a.reportKyma(ctx, in) // The Kyma is read live this time.
+		return a.reportKyma(ctx, in) // this time the Kyma is read live
 	}
 	return result, err
 }
@@ -33,7 +33,7 @@ func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResu
 func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
 	seen := in.Seen
 	if len(in.Faults) > 0 {
-		seen = nil // A step that failed may have written more than it could say.
+		seen = nil // a failed step may have written more than it reported
 	}
 	kyma, ownership, err := kymas.ReadNext(ctx, a.Known, a.ControlPlane, a.Settings, in.Ref, seen)
 	if err != nil {
@@ -83,8 +83,8 @@ func (a *Activities) reportKyma(ctx context.Context, in ReportInput) (ReportResu
 	return result, nil
 }
 
-// manifests are those of the Kyma, at least as new as what the report was asked for. Of one that changed since, its own
-// kick is on the way. A removal, and what was deleted just now, shows only in a live read.
+// manifests returns the Manifests of the Kyma, at least as new as the report's input. If a Manifest has changed since,
+// its own kick follows. A removal, and a Manifest that was just deleted, show only in a live read.
 func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in ReportInput) (fleet.Manifests, error) {
 	if in.Deleted || !kyma.DeletionTimestamp.IsZero() {
 		return a.Known.LiveManifests(ctx, kyma)
@@ -92,7 +92,7 @@ func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in Repor
 	return a.Known.Manifests(ctx, kyma, in.Seen)
 }
 
-// reportSkipped says that a Kyma is skipped, and nothing else: the states of its modules are not read.
+// reportSkipped writes that a Kyma is skipped, and nothing else. It does not read the states of the modules.
 func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (ReportResult, error) {
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.Now()))
@@ -103,10 +103,11 @@ func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (Rep
 	return summary(kyma), nil
 }
 
-// skippedDigest stands for inputs that were not read: once the label is gone, any inputs are worth a reconcile.
+// skippedDigest stands for inputs that were not read. It differs from every real digest, so a reconcile follows when the
+// label is removed.
 const skippedDigest = "skipped"
 
-// removalView is the view of a Kyma under deletion: nothing is wanted any more.
+// removalView returns the view of a Kyma under deletion, in which no module is wanted.
 func removalView(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
 	return resolve.View{
 		Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true},
@@ -114,7 +115,8 @@ func removalView(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1be
 	}
 }
 
-// orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.
+// orphans returns the names of Manifests that an earlier Kyma with this name left when it was deleted with
+// `--cascade=orphan`.
 func orphans(foreign []v1beta2.Manifest) map[string]bool {
 	names := map[string]bool{}
 	for i := range foreign {
@@ -125,11 +127,11 @@ func orphans(foreign []v1beta2.Manifest) map[string]bool {
 	return names
 }
 
-// needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the
-// paced change of a change that concerns many. A Manifest that somebody removed is created again without waiting for that.
+// needsReconcile reports whether another reconcile is due, and when. The zero time means immediately. Otherwise it is the
+// Kyma's turn in a paced change. If somebody removed a Manifest, the reconcile does not wait for that turn.
 func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
-		return false, time.Time{} // nothing can be said while the remote side was never accepted
+		return false, time.Time{} // unknown while the remote Kyma was never accepted
 	}
 	manifests := manifestsDiffer(view)
 	paced := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
@@ -141,7 +143,7 @@ func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manif
 	return manifests || view.InputsDigest != kyma.Status.InputsDigest, time.Time{}
 }
 
-// manifestsDiffer tells whether a Manifest is missing or left over.
+// manifestsDiffer reports whether a Manifest is missing or must be removed.
 func manifestsDiffer(view resolve.View) bool {
 	for _, plan := range append(slices.Clone(view.Modules), view.Mandatory...) {
 		if plan.Action == planning.ActionCreate || plan.Action == planning.ActionRemove {

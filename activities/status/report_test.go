@@ -32,7 +32,7 @@ func (noRegistry) FetchDescriptor(context.Context, string, string, string) ([]by
 	return nil, fault.New(fault.Rejected, "NotFound", "nothing here")
 }
 
-// bench is an instance with one Kyma, whose reconcile has completed.
+// bench is an instance with one Kyma that has been reconciled.
 type bench struct {
 	*Activities
 	resolve         *resolve.Activities
@@ -80,7 +80,7 @@ func newBench(t *testing.T, kyma *v1beta2.Kyma, mode desired.Mode, objects ...cl
 	return b
 }
 
-// reconcile resolves the Kyma like the workflow does before it reports.
+// reconcile resolves the Kyma, like the workflow does before it reports.
 func (b *bench) reconcile(t *testing.T) {
 	t.Helper()
 	result, err := b.resolve.ResolveKyma(context.Background(), resolve.Input{Ref: b.in.Ref})
@@ -102,7 +102,7 @@ func (b *bench) kyma(t *testing.T) *v1beta2.Kyma {
 	return kyma
 }
 
-// says sets what a module's Manifest reports.
+// says sets the status of a module's Manifest.
 func (b *bench) says(t *testing.T, module string, state shared.State, message string) {
 	t.Helper()
 	manifest := b.manifest(t, module)
@@ -152,7 +152,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 	require.Equal(t, kyma.Generation, kyma.Status.ObservedGeneration)
 	require.Empty(t, kyma.Status.ActiveChannel)
 	require.Equal(t, "not all modules are in ready state", condition(kyma, "Modules").Message)
-	require.Len(t, kyma.Status.Conditions, 1, "nothing is synchronized")
+	require.Len(t, kyma.Status.Conditions, 1, "the Kyma is not synchronized")
 
 	b.says(t, "keda", shared.StateReady, "done")
 	b.now = b.now.Add(time.Minute)
@@ -182,7 +182,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 	require.Equal(t, []string{"Normal KymaReady: kyma is ready; module keda is ready in version 1.0.0"}, b.told)
 }
 
-func TestASecondReportOfTheSameWritesNothingAndTellsNobody(t *testing.T) {
+func TestASecondReportWithoutChangesWritesNothingAndRecordsNoEvents(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "nowhere"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	b.says(t, "keda", shared.StateReady, "")
@@ -213,7 +213,7 @@ func TestTransitionTimesMoveOnlyOnATransition(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-func TestHowAModuleIsShown(t *testing.T) {
+func TestTheRowOfAModule(t *testing.T) {
 	kedaTemplate := func() *v1beta2.ModuleTemplate { return desiredtest.ChannelTemplate("keda", "regular", "1.0.0") }
 	tests := []struct {
 		name    string
@@ -224,7 +224,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 		kyma    shared.State
 	}{
 		{
-			name:   "a module in Error makes the Kyma so, with its message",
+			name:   "a module in Error makes the Kyma Error, with its message",
 			change: func(t *testing.T, b *bench) { b.says(t, "keda", shared.StateError, "no such image") },
 			state:  "Error", version: "1.0.0", message: "no such image", kyma: "Error",
 		},
@@ -233,7 +233,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Warning", version: "1.0.0", message: "look at me", kyma: "Warning",
 		},
 		{
-			name: "a refused downgrade warns, while the installed version goes on",
+			name: "a refused downgrade warns, and the installed version stays",
 			change: func(t *testing.T, b *bench) {
 				b.says(t, "keda", shared.StateReady, "")
 				template := &v1beta2.ModuleTemplate{}
@@ -245,7 +245,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (1.0.0) of the module was previously installed",
 		},
 		{
-			name: "a module whose template is gone is in Error, and its version still known",
+			name: "a module without its template is in Error, and its version is still known",
 			change: func(t *testing.T, b *bench) {
 				b.says(t, "keda", shared.StateReady, "")
 				require.NoError(t, b.control.Delete(context.Background(), kedaTemplate()))
@@ -263,7 +263,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Processing", version: "1.0.0", message: "installing version 1.0.0", kyma: "Processing",
 		},
 		{
-			name: "what was said of an earlier generation is not what goes on now",
+			name: "the message of an earlier generation is not shown",
 			change: func(t *testing.T, b *bench) {
 				b.says(t, "keda", shared.StateProcessing, "waiting for Deployment a/b to become ready")
 				manifest := b.manifest(t, "keda")
@@ -273,7 +273,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Processing", version: "1.0.0", kyma: "Processing",
 		},
 		{
-			name: "nor is what was said before a removal began what the removal waits for",
+			name: "the message from before a removal is not shown",
 			change: func(t *testing.T, b *bench) {
 				manifest := b.manifest(t, "keda")
 				manifest.Finalizers = []string{shared.FinalizerManifest}
@@ -285,12 +285,12 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Deleting", version: "1.0.0", kyma: "Processing",
 		},
 		{
-			name:   "a state that nobody knows is Processing",
+			name:   "an unknown state is Processing",
 			change: func(t *testing.T, b *bench) { b.says(t, "keda", "Invented", "") },
 			state:  "Processing", version: "1.0.0", kyma: "Processing",
 		},
 		{
-			name: "a module that its user manages does not count",
+			name: "an unmanaged module does not count",
 			change: func(t *testing.T, b *bench) {
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules[0].Managed = new(bool) })
 				b.reconcile(t)
@@ -298,7 +298,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Unmanaged", version: "1.0.0", kyma: "Ready",
 		},
 		{
-			name: "a module taken off the spec is Deleting until its Manifest is gone",
+			name: "a module removed from the spec is Deleting until its Manifest is gone",
 			change: func(t *testing.T, b *bench) {
 				manifest := b.manifest(t, "keda")
 				manifest.Finalizers = []string{shared.FinalizerManifest}
@@ -310,7 +310,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Deleting", version: "1.0.0", kyma: "Processing",
 		},
 		{
-			name: "what holds a removal is said",
+			name: "the row shows what blocks a removal",
 			change: func(t *testing.T, b *bench) {
 				manifest := b.manifest(t, "keda")
 				manifest.Finalizers = []string{shared.FinalizerManifest}
@@ -322,14 +322,14 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Deleting", version: "1.0.0", message: "waiting for module crs deletion", kyma: "Processing",
 		},
 		{
-			name: "one that was listed again meanwhile waits",
+			name: "a module that was listed again meanwhile waits",
 			change: func(t *testing.T, b *bench) {
 				manifest := b.manifest(t, "keda")
 				manifest.Finalizers = []string{shared.FinalizerManifest}
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 				require.NoError(t, b.control.Delete(context.Background(), manifest))
 			},
-			state: "Deleting", version: "1.0.0", message: "waits until its earlier installation is removed", kyma: "Processing",
+			state: "Deleting", version: "1.0.0", message: "waits for the removal of its earlier installation", kyma: "Processing",
 		},
 	}
 	for _, test := range tests {
@@ -347,7 +347,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 	}
 }
 
-// releaseManifest lets a Manifest under deletion go, as its workflow does when its module is removed.
+// releaseManifest releases a Manifest under deletion, like its workflow does after the module is removed.
 func (b *bench) releaseManifest(t *testing.T, manifest *v1beta2.Manifest) {
 	t.Helper()
 	now := &v1beta2.Manifest{}
@@ -360,7 +360,7 @@ func (b *bench) releaseManifest(t *testing.T, manifest *v1beta2.Manifest) {
 	require.NoError(t, b.control.Update(context.Background(), now))
 }
 
-func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
+func TestAModuleThatIsGoneIsNoLongerShown(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	b.report(t)
@@ -375,7 +375,7 @@ func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
 	require.Equal(t, "Normal ModuleRemoved: module keda is removed", b.told[0])
 }
 
-func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
+func TestAModuleThatItsKymaLeavesIsNotReportedAsRemoved(t *testing.T) {
 	module := v1beta2.ModuleStatus{Name: "keda", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "kyma-keda"}}}
 	before := v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{module}}
 	gone := transitions(before, v1beta2.KymaStatus{}, eventDetails{})
@@ -383,10 +383,10 @@ func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 	left := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "kyma-keda"}, Status: v1beta2.ManifestStatus{InstalledRef: "sha256:1"}}
 	stays := transitions(before, v1beta2.KymaStatus{}, eventDetails{orphans: orphans([]v1beta2.Manifest{left})})
 	require.Equal(t, EventModuleLeft, stays[0].reason)
-	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was orphaned when its Kyma was deleted", stays[0].message)
+	require.Equal(t, "module keda stays installed, because its Kyma was deleted with --cascade=orphan and left Manifest kyma-keda", stays[0].message)
 }
 
-func TestAnUpgradeThatStaysReadyIsTold(t *testing.T) {
+func TestAnUpgradeThatStaysReadyHasAnEvent(t *testing.T) {
 	module := func(state shared.State, version string) v1beta2.KymaStatus {
 		return v1beta2.KymaStatus{State: shared.StateReady, Modules: []v1beta2.ModuleStatus{{Name: "keda", State: state, Version: version}}}
 	}
@@ -395,10 +395,10 @@ func TestAnUpgradeThatStaysReadyIsTold(t *testing.T) {
 	require.Equal(t, EventModuleReady, told[0].reason)
 	require.Equal(t, "module keda is ready in version 1.1.0", told[0].message)
 	require.Empty(t, transitions(module(shared.StateReady, "1.1.0"), module(shared.StateReady, "1.1.0"), eventDetails{}))
-	require.Empty(t, transitions(module(shared.StateError, "1.0.0"), module(shared.StateError, "1.1.0"), eventDetails{}), "the same error was told")
+	require.Empty(t, transitions(module(shared.StateError, "1.0.0"), module(shared.StateError, "1.1.0"), eventDetails{}), "the same error was already recorded")
 }
 
-func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
+func TestARefusedModuleHasOneEventWithItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("nowhere"), desired.ModeSingleCluster)
 	b.reconcile(t)
 	b.report(t)
@@ -409,7 +409,7 @@ func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	}, b.told)
 }
 
-func TestAnotherReconcileIsDueWhen(t *testing.T) {
+func TestAnotherReconcileIsDue(t *testing.T) {
 	template := func() *v1beta2.ModuleTemplate { return desiredtest.ChannelTemplate("keda", "regular", "1.0.0") }
 	for name, change := range map[string]func(*testing.T, *bench){
 		"an input changed": func(t *testing.T, b *bench) {
@@ -457,7 +457,7 @@ func TestAReconcileForAPacedChangeIsDueAtTheKymasTurn(t *testing.T) {
 	require.Zero(t, result.ReconcileAt, "the Kyma itself changed too")
 }
 
-func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
+func TestARemovedManifestIsCreatedAgainDuringAPacedChange(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.Settings.PacingSpan = 2 * time.Hour
 	b.reconcile(t)
@@ -478,7 +478,7 @@ func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	require.Zero(t, result.ReconcileAt)
 }
 
-func TestAParkedReconcileRecordsThePresentInputs(t *testing.T) {
+func TestAParkedReconcileRecordsTheCurrentInputs(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.in.Parked = true
 	b.in.Faults = b.in.Faults.With(fault.PartResolve, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "cannot be"})
@@ -488,7 +488,7 @@ func TestAParkedReconcileRecordsThePresentInputs(t *testing.T) {
 	require.NotEmpty(t, b.kyma(t).Status.InputsDigest)
 }
 
-// remoteBench is a bench of a synchronized Kyma with its remote Kyma.
+// remoteBench returns a bench with a synchronized Kyma and its remote Kyma.
 func remoteBench(t *testing.T) *bench {
 	t.Helper()
 	kyma := desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
@@ -511,13 +511,13 @@ func (b *bench) remoteKyma(t *testing.T) *v1beta2.Kyma {
 	return kyma
 }
 
-func TestTheStatusFlowsBackToTheRemoteKyma(t *testing.T) {
+func TestTheStatusIsCopiedToTheRemoteKyma(t *testing.T) {
 	b := remoteBench(t)
 	result := b.report(t)
 	require.Equal(t, shared.StateReady, result.State)
 	require.True(t, result.Push.IsZero())
 	require.Equal(t, []string{"patch status Kyma default"}, b.remote.Writes())
-	require.Empty(t, b.remote.Reads(), "what has just changed is written without reading what is there")
+	require.Empty(t, b.remote.Reads(), "a changed status is written without reading the copy")
 	here, there := b.kyma(t), b.remoteKyma(t)
 	require.True(t, *here.Status.Remote.Reachable)
 	for _, name := range []string{"Modules", "CRDsSync", "ModuleCatalog"} {
@@ -540,21 +540,21 @@ func TestTheStatusFlowsBackToTheRemoteKyma(t *testing.T) {
 	require.Equal(t, []string{"get Kyma default"}, b.remote.Reads())
 }
 
-func TestAnotherRemoteKymaOfTheNameGetsNoStatus(t *testing.T) {
+func TestAnotherRemoteKymaWithTheSameNameGetsNoStatus(t *testing.T) {
 	b := remoteBench(t)
 	require.NoError(t, b.remote.Delete(context.Background(), b.remoteKyma(t)))
-	require.True(t, b.report(t).Push.IsZero(), "gone is for the next synchronization")
+	require.True(t, b.report(t).Push.IsZero(), "a missing remote Kyma is left to the next synchronization")
 	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "kyma-system", UID: "new"}}))
 	b.report(t)
 	require.Empty(t, b.remoteKyma(t).Status.State)
 
-	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also where there is something new to say"})
+	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also if the status has changed"})
 	require.True(t, b.report(t).Push.IsZero())
 	require.Empty(t, b.remoteKyma(t).Status.State)
 }
 
-// On a busy machine, a report within a workflow task may find its time over while it asks the cluster.
-func TestAPushWithinAWorkflowTaskIsTriedAgainBeforeTheClusterIsBlamed(t *testing.T) {
+// On a busy machine, a report within a workflow task may run out of time during a request to the cluster.
+func TestAPushWithinAWorkflowTaskIsRetriedBeforeTheClusterIsBlamed(t *testing.T) {
 	b := remoteBench(t)
 	b.remote.Fail = func(string, string) error { return context.DeadlineExceeded }
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
@@ -569,7 +569,7 @@ func TestAPushWithinAWorkflowTaskIsTriedAgainBeforeTheClusterIsBlamed(t *testing
 	require.Equal(t, "UnreachableTimeout", result.Push.Reason)
 }
 
-func TestAPushThatFailsDoesNotUndoTheReport(t *testing.T) {
+func TestAFailedPushDoesNotUndoTheReport(t *testing.T) {
 	b := remoteBench(t)
 	b.remote.Fail = func(string, string) error { return apierrors.NewUnauthorized("expired") }
 	result := b.report(t)
@@ -577,7 +577,7 @@ func TestAPushThatFailsDoesNotUndoTheReport(t *testing.T) {
 	require.Equal(t, shared.StateReady, b.kyma(t).Status.State)
 }
 
-func TestModulesOfAnUnreachableClusterAreErrorsAndSayTheirLastState(t *testing.T) {
+func TestModulesOfAnUnreachableClusterShowErrorAndTheirLastState(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
 	b.in.Push, b.in.InputsDigest = false, ""
@@ -604,7 +604,7 @@ func TestModulesOfAnUnreachableClusterAreErrorsAndSayTheirLastState(t *testing.T
 	b.report(t)
 	kyma = b.kyma(t)
 	require.Equal(t, "UnreachableTLS", kyma.Status.Remote.Reason)
-	require.Equal(t, since.Truncate(time.Second), kyma.Status.Remote.Since.UTC(), "since it was first found so")
+	require.Equal(t, since.Truncate(time.Second), kyma.Status.Remote.Since.UTC(), "since it was first found unreachable")
 
 	b.in.Faults, b.in.Push = b.in.Faults.With(fault.PartSync, fault.Fault{}), true
 	require.Equal(t, shared.StateReady, b.report(t).State)
@@ -615,8 +615,9 @@ func TestModulesOfAnUnreachableClusterAreErrorsAndSayTheirLastState(t *testing.T
 	require.Empty(t, kyma.Status.Remote.Reason)
 }
 
-// Where it is to be synchronized to stays open until it is, but why it is not is said at once.
-func TestAKymaWhoseClusterWasNeverReachedSaysWhy(t *testing.T) {
+// The place of the remote Kyma stays open until the first synchronization, but the reason for the failure is reported
+// immediately.
+func TestAKymaReportsWhyItsClusterWasNeverReached(t *testing.T) {
 	for _, f := range []fault.Fault{
 		{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableTimeout, Message: "no answer"},
 		{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "no Secret"},
@@ -661,7 +662,7 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
+func TestAPendingPartIsNotAnError(t *testing.T) {
 	b := remoteBench(t)
 	b.in.Faults = b.in.Faults.With(fault.PartCatalog, fault.Fault{Kind: fault.Pending, Reason: "CatalogContinues", Message: "the module catalog is being copied"})
 	result := b.report(t)
@@ -672,10 +673,10 @@ func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
 	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "is broken"})
 	result = b.report(t)
 	require.Equal(t, shared.StateError, result.State)
-	require.Equal(t, "is broken", result.Message, "what can be fixed is said first")
+	require.Equal(t, "is broken", result.Message, "a fault that people can fix comes first")
 }
 
-func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
+func TestTheImagePullSecretHasAConditionOnlyIfConfigured(t *testing.T) {
 	condition := string(shared.ConditionSKRImagePullSecretSync)
 	b := newBench(t, desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
 	b.report(t)
@@ -710,7 +711,7 @@ func TestWithoutACatalogThereIsNoConditionForIt(t *testing.T) {
 	require.NotEmpty(t, condition(b.kyma(t), "CRDsSync").Type)
 }
 
-func TestBeforeTheFirstSynchronizationProcessingHasStarted(t *testing.T) {
+func TestTheFirstOperationBeforeASynchronizationIsStartedProcessing(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeControlPlane, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	result := b.report(t)
 	require.Equal(t, shared.StateProcessing, result.State)
@@ -764,34 +765,34 @@ func TestAKymaThatIsNotBeingDeletedIsNotReleased(t *testing.T) {
 	require.Empty(t, b.control.Writes())
 }
 
-func TestNothingIsReportedOfAnotherKyma(t *testing.T) {
+func TestAnotherKymaIsNotReported(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeSingleCluster)
 	b.in.Ref.UID = "other"
 	require.Equal(t, ReportResult{Outcome: OutcomeGone}, b.report(t))
 	require.Empty(t, b.control.Writes())
 }
 
-func TestASkippedKymaKeepsItsStatusAndSaysSo(t *testing.T) {
+func TestASkippedKymaKeepsItsStatusAndShowsThatItIsSkipped(t *testing.T) {
 	kyma := desiredtest.Kyma()
 	kyma.Labels[shared.LabelSkipReconciliation] = "true"
 	kyma.Status.State = shared.StateReady
 	b := newBench(t, kyma, desired.ModeSingleCluster)
 	result := b.report(t)
-	require.Contains(t, result.Message, "operator.kyma-project.io/skip-reconciliation", "for the details in Temporal's UI")
+	require.Contains(t, result.Message, "operator.kyma-project.io/skip-reconciliation", "the message is shown in Temporal's UI")
 	status := b.kyma(t).Status
 	require.Equal(t, shared.StateReady, status.State)
 	require.Equal(t, result.Message, status.LastOperation.Operation)
 	b.control.Forget()
 	b.report(t)
-	require.Empty(t, b.control.Writes(), "it is said once")
+	require.Empty(t, b.control.Writes(), "the status is written once")
 
 	freed := b.kyma(t)
 	delete(freed.Labels, shared.LabelSkipReconciliation)
 	require.NoError(t, b.control.Update(context.Background(), freed))
-	require.True(t, b.report(t).NeedsReconcile, "whatever changed meanwhile is worth a reconcile")
+	require.True(t, b.report(t).NeedsReconcile, "changes during the skip require a reconcile")
 }
 
-func TestAConflictIsTriedAgain(t *testing.T) {
+func TestAConflictIsRetried(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeSingleCluster)
 	b.control.Fail = func(verb, object string) error {
 		if verb == "patch status" {
@@ -801,10 +802,10 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	}
 	_, err := b.ReportKyma(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
-	require.Empty(t, b.told, "no Event is recorded of what was not written")
+	require.Empty(t, b.told, "a failed write records no Events")
 }
 
-func TestAModuleIsNotSaidToBeReadyWhileItsUpgradeIsStillToCome(t *testing.T) {
+func TestAModuleIsNotReadyBeforeItsPlannedUpgrade(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	b.says(t, "keda", shared.StateReady, "module is ready")

@@ -1,4 +1,16 @@
-// Package status aggregates the states of a Kyma's modules into the one status of the Kyma.
+// Package status writes the status of Kymas.
+//
+// ReportKyma aggregates the states of a Kyma's modules, which it reads from their Manifests, and the faults of the last
+// reconcile into the Kyma's status. It writes the same status into the remote Kyma, records Events for transitions, and
+// returns whether another reconcile is due. ReleaseKyma removes the Kyma's finalizers at the end of a deletion.
+//
+// What must stay true:
+//   - The whole status is computed by the pure function next from an observation. A second report without changes writes
+//     nothing, so times change only together with the facts that they belong to.
+//   - The status is written at the resourceVersion that was read. Events follow only after a successful write.
+//   - The remote copy is written only to the accepted remote Kyma (same uid). A failed push never undoes the report.
+//   - A status fits into etcd, however many modules a Kyma has (fitted in modules.go).
+//   - An unplanned Manifest is not shown, because shown modules count as known (moduleStatuses).
 package status
 
 import (
@@ -10,53 +22,53 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Outcome says what a report found.
+// Outcome says how a report ended.
 type Outcome string
 
 const (
-	// OutcomeGone means that the Kyma does not exist or is another one of the same name: nothing was touched.
+	// OutcomeGone means that the Kyma does not exist, or that another Kyma with the same name does. Nothing was changed.
 	OutcomeGone Outcome = "Gone"
-	// OutcomeReported means that the status says what is true.
+	// OutcomeReported means that the status is up to date.
 	OutcomeReported Outcome = "Reported"
-	// OutcomeReleased means that the finalizer was taken off.
+	// OutcomeReleased means that the finalizer was removed.
 	OutcomeReleased Outcome = "Released"
 	// OutcomeBlocked means that the finalizer stays because Manifests are left.
 	OutcomeBlocked Outcome = "Blocked"
 )
 
-// ReportInput says of which Kyma to write the status, and what only the workflow knows.
+// ReportInput names the Kyma to report, and holds the facts that only the workflow knows.
 type ReportInput struct {
 	Ref kick.Ref `json:"ref"`
-	// InputsDigest is recorded when it is set: the reconcile that computed it has completed.
+	// InputsDigest is recorded if it is set. The reconcile that computed it has completed.
 	InputsDigest string `json:"inputsDigest,omitempty"`
-	// Parked is true when the reconcile failed in a way that only a change can fix: then the present inputs
-	// are recorded, so that nobody is woken until one of them changes.
+	// Parked is true if the reconcile failed and only a change can fix that. The current inputs are then recorded, so
+	// that nothing kicks the Kyma before one of them changes.
 	Parked bool `json:"parked,omitempty"`
-	// Seen are the newest versions that kicks and the reconcile named; a cache that is older is bypassed. Deleted is true
-	// when the reconcile deleted Manifests, of which no version is known.
+	// Seen are the newest versions that kicks and the reconcile named. An older cache is bypassed. Deleted is true if the
+	// reconcile deleted Manifests, because a deletion has no version.
 	Seen    []desired.Seen `json:"seen,omitempty"`
 	Deleted bool           `json:"deleted,omitempty"`
-	// ManifestGone is true when the report was asked for because a Manifest was removed.
+	// ManifestGone is true if the report was requested because a Manifest was removed.
 	ManifestGone bool `json:"manifestGone,omitempty"`
-	// Faults are those of the parts of the last reconcile that failed, in JSON beside the other fields.
+	// Faults are the faults of failed parts of the last reconcile. In JSON they are beside the other fields.
 	Faults fault.Parts `json:"-"`
-	// Refused says, by module entry, why a user-provided template of the remote cluster is not used, and Imported which were
-	// imported just now.
+	// Refused says, by module entry, why a user-provided template of the remote cluster is not used. Imported are the
+	// templates that were just imported.
 	Refused  map[string]string `json:"refused,omitempty"`
 	Imported []desired.Seen    `json:"imported,omitempty"`
-	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
+	// Synced is true if the Kyma has a remote cluster. CatalogOff is true if that cluster gets no catalog.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`
-	// Push is true when the remote copy of the status is to be written: the cluster was last reached, or it is time to
-	// try again.
+	// Push is true if the remote copy of the status should be written: the cluster was reachable last time, or another
+	// attempt is due.
 	Push bool `json:"push,omitempty"`
-	// Waiting says in words what a deletion waits for.
+	// Waiting describes what a deletion waits for.
 	Waiting string `json:"waiting,omitempty"`
 	// Purging is true while the deletion is forced.
 	Purging bool `json:"purging,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler: see fault.Parts.MarshalWith.
+// MarshalJSON implements json.Marshaler. See fault.Parts.MarshalWith.
 func (in ReportInput) MarshalJSON() ([]byte, error) {
 	type rest ReportInput
 	return in.Faults.MarshalWith(rest(in))
@@ -69,33 +81,34 @@ func (in *ReportInput) UnmarshalJSON(encoded []byte) (err error) {
 	return err
 }
 
-// ReleaseInput says which Kyma is to lose its finalizer.
+// ReleaseInput names the Kyma to release.
 type ReleaseInput struct {
 	Ref kick.Ref `json:"ref"`
-	// Seen are the newest versions that kicks named; nothing is released by a cache that is older.
+	// Seen are the newest versions that kicks named. An older cache does not prove that no Manifest is left.
 	Seen []desired.Seen `json:"seen,omitempty"`
-	// Abandoned says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event says so.
+	// Abandoned describes what could not be cleaned up in the remote cluster of a purged Kyma. It becomes the message of
+	// an Event.
 	Abandoned string `json:"abandoned,omitempty"`
 }
 
-// ReportResult is the status in short, for current details and search attributes.
+// ReportResult summarizes the status for current details and search attributes.
 type ReportResult struct {
 	Outcome Outcome      `json:"outcome"`
 	State   shared.State `json:"state"`
 	Channel string       `json:"channel,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Modules []Module     `json:"modules,omitempty"`
-	// NeedsReconcile is true when the inputs differ from those of the last completed reconcile, when a Manifest
-	// that is wanted is missing, or when one is left that is not wanted.
+	// NeedsReconcile is true if the inputs differ from those of the last completed reconcile, if a wanted Manifest is
+	// missing, or if an unwanted one is left.
 	NeedsReconcile bool `json:"needsReconcile,omitempty"`
-	// ReconcileAt is when it is the Kyma's turn for that reconcile, where it is due only because of a change of what many Kymas
-	// share; zero means now.
+	// ReconcileAt is the Kyma's turn for that reconcile if only inputs that many Kymas share have changed. Zero means
+	// now.
 	ReconcileAt time.Time `json:"reconcileAt,omitzero"`
-	// Deleting is true when the Kyma is being deleted.
+	// Deleting is true if the Kyma is being deleted.
 	Deleting bool `json:"deleting,omitempty"`
 	// Push is the fault of writing the remote copy of the status, if any.
 	Push fault.Fault `json:"push,omitzero"`
-	// Pushed is true when the remote cluster answered, and the copy of the status in it is as it should be.
+	// Pushed is true if the remote cluster answered and its copy of the status is up to date.
 	Pushed bool `json:"pushed,omitempty"`
 }
 

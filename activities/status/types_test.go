@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// An activity that the previous release scheduled has its input as that release encoded it.
+// An activity that the previous release scheduled has its input in that release's encoding.
 func TestAnInputOfEarlierReleasesIsReadAndWrittenTheSame(t *testing.T) {
 	const recorded = `{"ref":{"namespace":"n","name":"k","uid":"u"},"inputsDigest":"d",
 		"sync":{"kind":"Unreachable","reason":"S","message":"s"},"definitions":{"kind":"Rejected","reason":"D","message":"d"},

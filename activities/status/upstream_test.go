@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestTheConditionOfUpstreamsAgentGoesWithTheAgent(t *testing.T) {
+func TestTheConditionOfUpstreamsAgentIsRemovedWithTheAgent(t *testing.T) {
 	b := remoteBench(t)
 	kyma := b.kyma(t)
 	meta.SetStatusCondition(&kyma.Status.Conditions, metav1.Condition{Type: "SKRWebhook", Status: metav1.ConditionTrue, Reason: "Ready"})

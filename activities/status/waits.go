@@ -7,8 +7,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// waitsForChange tells whether the Kyma cannot become Ready before somebody changes something: waiting alone does not
-// help whoever waits for it.
+// waitsForChange reports whether the Kyma cannot become Ready before somebody changes something. Waiting alone then does
+// not help.
 func waitsForChange(o observation) bool {
 	if !o.kyma.DeletionTimestamp.IsZero() {
 		return false
@@ -28,12 +28,13 @@ func waitsForChange(o observation) bool {
 	return false
 }
 
-// IsFinal tells whether a fault is one that only a change can fix; the access Secret is one of the inputs.
+// IsFinal reports whether only a change can fix a fault. The access Secret is one of the inputs, so creating it is a
+// change.
 func IsFinal(f fault.Fault) bool {
 	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
 }
 
-// isRefused tells whether nothing more is done for what a Manifest asks for now, as it cannot succeed.
+// isRefused reports whether nothing more is done for a Manifest's current inputs because they cannot succeed.
 func isRefused(m *v1beta2.Manifest) bool {
 	return m.Status.Settled && m.Status.KnownState() == shared.StateError && m.Status.ObservedGeneration == m.Generation &&
 		m.DeletionTimestamp.IsZero()

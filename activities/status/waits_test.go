@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
+func TestTheStatusShowsWhetherOnlyAChangeCanHelp(t *testing.T) {
 	refused := func(t *testing.T, b *bench, settled bool) {
 		t.Helper()
 		b.says(t, "keda", shared.StateError, "Deployment keda is refused")
@@ -30,12 +30,12 @@ func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
 		given   func(t *testing.T, b *bench)
 		want    bool
 	}{
-		"a module on its way":                      {modules: []string{"keda"}},
-		"a module that nobody offers":              {modules: []string{"keda", "nowhere"}, want: true},
-		"a module that is tried again":             {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, false) }},
+		"a module in progress":                     {modules: []string{"keda"}},
+		"a module missing in the catalog":          {modules: []string{"keda", "nowhere"}, want: true},
+		"a module that is retried":                 {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, false) }},
 		"a module that was refused":                {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, true) }, want: true},
 		"a cluster without an access Secret":       {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = b.in.Faults.With(fault.PartSync, accessMissing()) }, want: true},
-		"a kubeconfig that is not taken":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Rejected}} }, want: true},
+		"a rejected kubeconfig":                    {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Rejected}} }, want: true},
 		"a cluster that does not answer":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Unreachable}} }},
 		"a catalog that could not be written once": {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartCatalog: {Kind: fault.Transient}} }},
 	} {
@@ -55,17 +55,17 @@ func accessMissing() fault.Fault {
 	return fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found"}
 }
 
-func TestAKymaThatIsReadySaysWhichModulesNoWindowComesFor(t *testing.T) {
+func TestAReadyKymaNamesModulesWithoutAFutureWindow(t *testing.T) {
 	const problem = "the maintenance policy cannot be used: no JSON"
 	vain := &planning.Wait{Problem: problem}
 	for name, test := range map[string]struct {
 		modules, mandatory []planning.ModulePlan
 		want               string
 	}{
-		"nothing waits":                    {modules: []planning.ModulePlan{{Name: "keda"}}},
-		"one waits for a window to come":   {modules: []planning.ModulePlan{{Name: "keda", Window: &planning.Wait{Next: time.Unix(1, 0)}}}},
-		"one waits in vain":                {modules: []planning.ModulePlan{{Name: "keda", Window: vain}, {Name: "serverless"}}, want: "not updated: keda; " + problem},
-		"several do, a mandatory one, too": {modules: []planning.ModulePlan{{Name: "keda", Window: vain}}, mandatory: []planning.ModulePlan{{Name: "connectivity", Window: vain}}, want: "not updated: connectivity, keda; " + problem},
+		"nothing waits":                                   {modules: []planning.ModulePlan{{Name: "keda"}}},
+		"one waits for a future window":                   {modules: []planning.ModulePlan{{Name: "keda", Window: &planning.Wait{Next: time.Unix(1, 0)}}}},
+		"one waits in vain":                               {modules: []planning.ModulePlan{{Name: "keda", Window: vain}, {Name: "serverless"}}, want: "not updated: keda; " + problem},
+		"several wait in vain, including a mandatory one": {modules: []planning.ModulePlan{{Name: "keda", Window: vain}}, mandatory: []planning.ModulePlan{{Name: "connectivity", Window: vain}}, want: "not updated: connectivity, keda; " + problem},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observation{view: resolve.View{Plans: planning.Plans{Modules: test.modules, Mandatory: test.mandatory}}}

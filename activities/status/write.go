@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
-// write writes the status if it is not so already, at the resource version that was read, and then records
-// Events of the transitions. It tells whether it was written.
+// write writes the status at the resourceVersion that was read, unless it is unchanged. It then records Events for the
+// transitions. It reports whether it wrote.
 func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t eventDetails) (bool, error) {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
 		return false, nil
@@ -37,7 +37,7 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t ev
 	return true, nil
 }
 
-// refusals are the reasons of refused modules by name.
+// refusals returns the reasons of refused modules by name.
 func refusals(view resolve.View) map[string]string {
 	reasons := map[string]string{}
 	for _, plan := range view.Modules {

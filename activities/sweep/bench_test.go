@@ -24,8 +24,8 @@ import (
 
 const modulesPerKyma = 3
 
-// idleFleet are n Kymas with three modules each, their Manifests and the catalog, in which nothing differs, and their
-// open workflows.
+// idleFleet returns n Kymas with three modules each, their Manifests, the catalog, and their open workflows. Nothing
+// differs in this fleet.
 func idleFleet(tb testing.TB, n int) ([]client.Object, Open) {
 	tb.Helper()
 	var templates []v1beta2.ModuleTemplate
@@ -93,7 +93,7 @@ func (noSecrets) Secrets(context.Context, string, string) ([]desired.SecretVersi
 	return nil, nil
 }
 
-// steady is a remote world in which nothing ever differs, and which remembers how much it was asked and told.
+// steady fakes remote clusters in which nothing ever differs. It counts the probes and kicks it receives.
 type steady struct {
 	*fixture
 	asked, kicked atomic.Int64
@@ -119,7 +119,7 @@ func (s *steady) SignalOpen(context.Context, string, kick.Kick) error {
 	return nil
 }
 
-// idleActivities walk over an idle fleet of n Kymas that is held in informers.
+// idleActivities returns activities that walk an idle fleet of n Kymas, held in informers.
 func idleActivities(tb testing.TB, n int) (*Activities, *steady, *fleettest.Cache) {
 	tb.Helper()
 	objects, open := idleFleet(tb, n)
@@ -138,7 +138,7 @@ func idleActivities(tb testing.TB, n int) (*Activities, *steady, *fleettest.Cach
 	return a, s, held
 }
 
-// pass walks all shards once.
+// pass walks every shard once.
 func pass(tb testing.TB, a *Activities) {
 	tb.Helper()
 	for shard := range a.options.Shards {
@@ -147,8 +147,8 @@ func pass(tb testing.TB, a *Activities) {
 	}
 }
 
-// BenchmarkPass is one pass of the sweep over 10,000 Kymas in which nothing differs, without what it asks of clusters:
-// all of it, and without the digest of what each Kyma's look depends on.
+// BenchmarkPass measures one pass of the sweep over 10,000 Kymas in which nothing differs, without the requests to
+// clusters: once complete, and once without computing the inputs digests.
 func BenchmarkPass(b *testing.B) {
 	const kymas = 10_000
 	a, s, _ := idleActivities(b, kymas)
@@ -167,7 +167,7 @@ func BenchmarkPass(b *testing.B) {
 	b.Run("without-digest", measure)
 }
 
-// recorded takes what is on record for the digest of the inputs.
+// recorded returns the recorded inputs digest without computing it.
 type recorded struct{}
 
 func (recorded) Digest(_ context.Context, kyma *v1beta2.Kyma) (string, error) {

@@ -21,12 +21,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// check compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
-// Errors concern this Kyma alone: they are logged, and the next pass checks again. Kyma and Manifests are those that the
-// cache has, and nobody may change them.
+// check compares one Kyma and its Manifests with the state that their workflows last recorded, and kicks the differences.
+// Errors affect only this Kyma: they are logged, and the next pass checks again. Kyma and Manifests come from the cache
+// and must not be changed.
 //
-// A paused workflow is left alone. It would only collect kicks, until the server accepts no more. Once it is resumed, the next
-// pass finds the same difference.
+// check skips a paused workflow, because the workflow would only collect kicks until the server refuses more. After it is
+// resumed, the next pass finds the same difference.
 func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
 	if w.options.Open.IsPaused(kick.KymaWorkflowID(kick.RefOf(kyma))) {
 		return
@@ -41,7 +41,7 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 		return
 	}
 	if len(modules) == 0 && kymas.Released(kyma) {
-		return // it waits for others' finalizers
+		return // the Kyma waits for the finalizers of others
 	}
 	found := w.compareControlPlane(checkCtx, kyma, modules, open)
 	remote := w.compareRemote(checkCtx, kyma, reachable, found.paced != "")
@@ -62,33 +62,33 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	}
 }
 
-// isSkipped tells whether a Kyma has the label that keeps us from working on it. A reconcile would record
-// nothing, so that its inputs would differ in every pass.
+// isSkipped reports whether a Kyma has the label skip-reconciliation. A reconcile of such a Kyma records nothing, so its
+// inputs would differ in every pass.
 func isSkipped(kyma *v1beta2.Kyma) bool {
 	return kyma.IsSkipReconciliation() && kyma.DeletionTimestamp.IsZero()
 }
 
-// waitsForItsKyma tells whether a Manifest is being deleted and has the label that keeps us from removing it for
-// as long as its Kyma stays.
+// waitsForItsKyma reports whether a Manifest is being deleted and has the label skip-reconciliation. Such a Manifest is
+// not removed before its Kyma is deleted.
 func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return m.IsSkipReconciliation() && !m.DeletionTimestamp.IsZero() && kyma.DeletionTimestamp.IsZero()
 }
 
-// finding is why a Kyma needs a reconcile, by what the control plane knows.
+// finding says why a Kyma needs a reconcile, based on the control plane alone.
 type finding struct {
-	// reason is empty if it needs no whole reconcile.
+	// reason is empty if the Kyma needs no full reconcile.
 	reason string
-	// rollout is the digest of inputs that differ only in what many Kymas share: then the leader brings it to the Kyma when it
-	// is its turn.
+	// paced is the inputs digest if only inputs that many Kymas share have changed. The leader then kicks the Kyma when
+	// its turn comes.
 	paced string
-	// stale is a Manifest that the status differs from: aggregating the status will do.
+	// stale is a Manifest that the Kyma's status does not match. Aggregating the status is enough.
 	stale *v1beta2.Manifest
-	// gone is the kick for a Manifest that the status has and that is gone.
+	// gone is the kick for a Manifest that the status lists but that no longer exists.
 	gone *kick.Kick
 }
 
-// kickFor kicks the Kyma for what was found. What the cluster's owner changed there is a change of the spec like one in
-// the control plane, and does not wait for a paced change.
+// kickFor kicks the Kyma for the findings. An edit by the cluster's owner in the remote cluster counts like a change of
+// the spec in the control plane, and does not wait for a paced change.
 func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, remote remoteView) {
 	k := kick.Kick{Reason: found.reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	ofRemote := remote.reason != "" && !isSkipped(kyma)
@@ -108,7 +108,7 @@ func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, r
 	}
 }
 
-// kickForStatus kicks a Kyma whose status differs from a Manifest, to aggregate it.
+// kickForStatus kicks a Kyma to aggregate its status, if the status does not match a Manifest.
 func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, found finding) {
 	switch stale := found.stale; {
 	case found.gone != nil:
@@ -121,7 +121,7 @@ func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, found find
 	}
 }
 
-// compareControlPlane says why the Kyma needs a reconcile, by what the control plane knows.
+// compareControlPlane returns why the Kyma needs a reconcile, based on the control plane alone.
 func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest, open Open) finding {
 	if !w.isOpen(ctx, open, kick.KymaWorkflowID(kick.RefOf(kyma))) {
 		return finding{reason: "the Kyma has no open workflow"}
@@ -130,7 +130,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 		if kyma.Status.State != shared.StateDeleting {
 			return finding{reason: "nothing was done about the Kyma's deletion"}
 		}
-		return finding{} // its workflow reconciles again by itself
+		return finding{} // its workflow reconciles again on its own
 	}
 	if isSkipped(kyma) {
 		return finding{}
@@ -156,8 +156,9 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 	return found
 }
 
-// mayUpgradeInRemoval tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
-// the Kyma does not know of it yet: it is no input of the Kyma's, so that no status says whether a reconcile has seen it.
+// mayUpgradeInRemoval reports whether the catalog has a version that may end the removal of a delisted module and that
+// the Kyma has not been kicked for yet. Such a version is not one of the Kyma's inputs, so no status shows whether a
+// reconcile has seen it.
 func (w *walk) mayUpgradeInRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) bool {
 	digest, err := w.options.Inputs.Delisted(ctx, kyma, modules)
 	if err != nil {
@@ -171,7 +172,8 @@ func (w *walk) mayUpgradeInRemoval(ctx context.Context, kyma *v1beta2.Kyma, modu
 	return w.removals.due(kyma.UID, digest, w.options.Now(), w.options.Interval)
 }
 
-// staleModule is a Manifest whose module has another state in the Kyma's status; nil if there is none.
+// staleModule returns a Manifest whose state differs from its module's state in the Kyma's status, or nil if there is
+// none.
 func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manifest {
 	byName := lists.By(lists.Pointers(modules), func(each *v1beta2.Manifest) string { return each.Name })
 	for _, module := range kyma.Status.Modules {
@@ -187,8 +189,8 @@ func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manife
 		default:
 			continue
 		}
-		// A bad state with a message may be that of an entry that was refused, whatever its Manifest says. What is
-		// on its way has a message too, but not once its Manifest has settled.
+		// A bad state with a message may belong to a refused entry, whatever its Manifest says. A module in processing
+		// has a message too, but not after its Manifest has settled.
 		if module.Message == "" || module.State == shared.StateProcessing && isSettled(m) {
 			return m
 		}
@@ -196,34 +198,36 @@ func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manife
 	return nil
 }
 
-// awaitsUpgrade tells whether a Kyma's status is ahead of a Manifest, so that another report would say the same again.
+// awaitsUpgrade reports whether a Kyma's status is ahead of a Manifest. Another report would then change nothing.
 func awaitsUpgrade(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool { return module.AwaitsUpgrade(m) })
 }
 
-// isSettled tells whether a Manifest has settled for its present inputs.
+// isSettled reports whether a Manifest has settled for its current inputs.
 func isSettled(m *v1beta2.Manifest) bool {
 	return m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == manifests.InputsDigest(m)
 }
 
-// lacksSecret reports whether a module waits for a Secret of the control plane, which is no input of its Manifest.
+// lacksSecret reports whether a module waits for a Secret of the control plane. The Secret is not an input of its
+// Manifest.
 func lacksSecret(m *v1beta2.Manifest) bool {
 	last := m.Status.LastOperation
 	return m.Status.State == shared.StateError && last != nil && last.Reason == injection.ReasonNotInjected
 }
 
-// remoteView is what a pass sees of a Kyma's cluster.
+// remoteView is what a pass has found out about a Kyma's cluster.
 type remoteView struct {
-	// reason says why the Kyma needs a reconcile; "" if it needs none.
+	// reason says why the Kyma needs a reconcile. It is empty if the Kyma needs none.
 	reason string
-	// answers is true when the cluster answers, or there is none but the control plane.
+	// answers is true if the cluster answers, or if the Kyma has no remote cluster.
 	answers bool
-	// back is true when it was marked unreachable and answers again.
+	// back is true if the cluster was marked unreachable and answers again.
 	back bool
 }
 
-// compareRemote checks the Kyma's cluster. Of one under deletion it only sees whether it answers, and gives no reason
-// but that it does again: what a removal finds there is its own to report, and it reconciles again by itself.
+// compareRemote checks the Kyma's cluster. If the Kyma is being deleted, compareRemote reports only whether the cluster
+// answers, and the only possible reason is that the cluster answers again. The removal reports its own findings and
+// reconciles on its own.
 func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable, awaited bool) remoteView {
 	if kyma.Status.Remote == nil {
 		return remoteView{answers: true}
@@ -234,7 +238,7 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 	changed, why, err := w.options.Remote.Probe(ctx, kyma, awaited)
 	switch {
 	case err == nil && !reachable && !w.reconnects.due(kyma.UID, "", w.options.Now(), w.options.Interval):
-		return remoteView{} // the reconcile that followed its last answer found otherwise
+		return remoteView{} // the reconcile after the last answer found the cluster unreachable
 	case err == nil && !reachable:
 		return remoteView{reason: "the remote cluster can be reached again", answers: true, back: true}
 	case err == nil && changed && kyma.DeletionTimestamp.IsZero():
@@ -247,12 +251,12 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 	return remoteView{}
 }
 
-// unreachable is why a Kyma is kicked whose cluster does not answer.
+// unreachable is the reason of the kick if a Kyma's cluster does not answer.
 const unreachable = "the remote cluster cannot be reached"
 
-// checkManifest kicks the Kyma for a Manifest that is not settled and has not changed for an interval: a kick may have been lost.
-// It reports whether there is nothing to do but to observe the module. A module whose inputs were refused stays as it is until
-// they change, and one whose cluster does not answer until the cluster does.
+// checkManifest kicks the Kyma for a Manifest that has not settled and has not changed for an interval, because a kick
+// may have been lost. It reports whether the module only has to be observed. A Manifest whose inputs were refused is
+// skipped until the inputs change, and a Manifest whose cluster does not answer is skipped until the cluster does.
 func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote remoteView) (quiet bool) {
 	settled := isSettled(m)
 	unchanged := w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
@@ -261,7 +265,8 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote re
 	}
 	switch {
 	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
-		// The change of the Kyma's plan that allows it may have been missed: the next reconcile asks for a plan once more.
+		// The sweep may have missed a change of the Kyma's plan that allows the Manifest. The next reconcile asks for a
+		// plan again.
 		if unchanged && w.refusals.due(m.UID, "", w.options.Now(), w.options.Interval) {
 			w.kickManifest(ctx, m, "the Manifest is still refused")
 		}
@@ -274,7 +279,7 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote re
 		m.Status.LastKnownState != "" && m.Status.LastKnownState != shared.StateReady && m.IsMaintained():
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
 	case !settled && unchanged && manifests.OnlyWaitedFor(m):
-		// The workflow of its Kyma waits for the module to become ready, and checks nothing else.
+		// The Kyma's workflow waits for the module to become ready, and checks nothing else.
 		return true
 	case !settled && unchanged:
 		if w.unsettled.due(m.UID, m.Status.InputsDigest, w.options.Now(), w.options.Interval) {
@@ -287,8 +292,9 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, remote re
 	return false
 }
 
-// isOpen tells whether a workflow is open. The list is from before the walk, so that a workflow that has begun since is
-// not in it; of what is missing there, the server is asked. Should it not answer, the kick costs one reconcile too many.
+// isOpen reports whether a workflow is open. The list dates from before the walk, so it lacks workflows that started
+// since; isOpen asks the server about a missing one. If the server does not answer, isOpen returns false, and the kick
+// costs one needless reconcile.
 func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
 	if _, listed := open[id]; listed {
 		return true
@@ -297,15 +303,15 @@ func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
 	return err == nil && ok
 }
 
-// compareModules kicks Manifests whose modules are no longer as they were applied: in another state, or with objects that
-// somebody changed. What cannot be read now is read in the next pass.
+// compareModules kicks Manifests whose modules have changed: their state differs, or somebody changed their objects. A
+// module that cannot be read now is read in the next pass.
 func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {
 		return
 	}
 	differences, err := w.options.Modules.Probe(ctx, quiet, w.pass)
 	if err != nil {
-		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", logkey.Kyma, quiet[0].Namespace+"/"+quiet[0].KymaName(),
+		activity.GetLogger(ctx).Debug("sweep: cannot read the states of modules", logkey.Kyma, quiet[0].Namespace+"/"+quiet[0].KymaName(),
 			logkey.EntityWorkflowID, kick.KymaWorkflowID(manifests.KymaRefOf(quiet[0])), logkey.Error, err)
 	}
 	for _, d := range differences {
@@ -326,12 +332,12 @@ func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
 	w.send(ctx, kick.KymaWorkflowID(kick.RefOf(kyma)), func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
 }
 
-// kickManifest asks the Kyma's workflow for a step of a Manifest.
+// kickManifest asks the Kyma's workflow to work on a Manifest.
 func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
 	w.askForStep(ctx, m, kick.Kick{Reason: reason, Deleting: !m.DeletionTimestamp.IsZero()})
 }
 
-// kickIfIdle is kickManifest for what somebody may be working on.
+// kickIfIdle is kickManifest for a Manifest that the workflow may already be working on.
 func (w *walk) kickIfIdle(ctx context.Context, m *v1beta2.Manifest, reason string) {
 	w.askForStep(ctx, m, kick.Kick{Reason: reason, Deleting: !m.DeletionTimestamp.IsZero(), IfIdle: true})
 }
@@ -348,13 +354,13 @@ func (w *walk) send(ctx context.Context, to string, deliver func() error) {
 		return
 	}
 	if err := deliver(); err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot kick, the next pass will", logkey.EntityWorkflowID, to, logkey.Error, err)
+		activity.GetLogger(ctx).Warn("sweep: cannot kick; the next pass tries again", logkey.EntityWorkflowID, to, logkey.Error, err)
 		return
 	}
 	w.kicked.Add(1)
 }
 
-// about are what lines about a Kyma say of it.
+// about returns the log fields for a Kyma.
 func about(kyma *v1beta2.Kyma, err error) []any {
 	return []any{
 		logkey.Kyma, client.ObjectKeyFromObject(kyma).String(), logkey.EntityWorkflowID, kick.KymaWorkflowID(kick.RefOf(kyma)), logkey.Error, err,

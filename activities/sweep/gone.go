@@ -15,13 +15,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// missedRemoval is the kick for a Manifest that is gone and that the status of its Kyma still has; nil where there is none.
-// Watchers send it when they see the removal, which nobody does while no process leads: the next leader lists only what
-// there is. A module would be Deleting for ever, or never be created again.
+// missedRemoval returns the kick for a Manifest that is gone but still listed in the Kyma's status, or nil if there is
+// none. Watchers normally send this kick when they see the removal. While no process leads, nobody does, and the next
+// leader lists only existing objects. Without the kick, the module would be Deleting forever, or never be created again.
 //
-// The status also has the names of Manifests that are to be created. Until a reconcile with the present inputs, whose digest
-// is given, one of those may not have been created yet: that reconcile waits for its turn, or for a cluster that can be
-// reached. After it, one that is missing still was refused, which is why a Kyma is reminded of the same name ever more rarely.
+// The status also lists Manifests that will be created. Before a reconcile with the current inputs (digest), such a
+// Manifest may not exist yet: the reconcile waits for its turn, or for a reachable cluster. If a Manifest is still
+// missing after that reconcile, its creation was refused. This is why a Kyma is reminded of the same name at growing
+// intervals.
 func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest, digest string) *kick.Kick {
 	if kyma.IsMarkedUnreachable() {
 		return nil // nothing can be done about it
@@ -34,7 +35,7 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 		case module.Manifest != nil:
 			names = append(names, module.Manifest.Metadata.Name)
 		case module.State == shared.StateDeleting:
-			waits = current // for a Manifest of an earlier Kyma, whose name the status does not have
+			waits = current // waits for a Manifest of an earlier Kyma, which is not listed in this status
 		}
 	}
 	if current {
@@ -42,7 +43,7 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 	}
 	missing, err := w.firstMissing(ctx, kyma.Namespace, names, modules)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot tell whether a Manifest is gone", about(kyma, err)...)
+		activity.GetLogger(ctx).Warn("sweep: cannot read whether a Manifest is gone", about(kyma, err)...)
 		return nil
 	}
 	if missing == "" && !waits {
@@ -55,13 +56,13 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 	return &kick.Kick{Reason: "a Manifest is gone that the status has", Kind: shared.KindOfInstallation(missing), Namespace: kyma.Namespace, Name: missing, Gone: true}
 }
 
-// firstMissing is the first of these Manifests that does not exist; empty where all do.
+// firstMissing returns the first of these Manifests that does not exist, or "" if all exist.
 func (w *walk) firstMissing(ctx context.Context, namespace string, names []string, modules []v1beta2.Manifest) (string, error) {
 	for _, name := range names {
 		if slices.ContainsFunc(modules, func(m v1beta2.Manifest) bool { return m.Name == name }) {
 			continue
 		}
-		// The cache may not have it yet, or it is another Kyma's.
+		// The cache may not have it yet, or it belongs to another Kyma.
 		err := w.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1beta2.Manifest{})
 		if apierrors.IsNotFound(err) {
 			return name, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// A name on record may be of a Manifest that was never there: then a kick only costs requests, and lets a Kyma overtake its
+// A Manifest on record may not have been created yet. A kick would then only cost requests, and let the Kyma overtake its
 // paced change.
-func TestWhatIsStillToBeCreatedIsNotMissed(t *testing.T) {
+func TestAManifestThatIsNotCreatedYetIsNotMissed(t *testing.T) {
 	unreachable := false
 	shown := func(k *v1beta2.Kyma) {
 		k.Status.Modules = []v1beta2.ModuleStatus{{Name: "left", State: shared.StateDeleting, Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "demo-left"}}}}
@@ -25,12 +25,12 @@ func TestWhatIsStillToBeCreatedIsNotMissed(t *testing.T) {
 		change func(*v1beta2.Kyma)
 		want   string
 	}{
-		"one that a module had":                            {"now", shown, "demo-left"},
-		"one that a module had, while inputs wait":         {"then", shown, "demo-left"},
-		"one on record":                                    {"now", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, "demo-new"},
-		"not one that the present inputs have just added":  {"then", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, ""},
-		"not one whose cluster cannot be reached":          {"now", func(k *v1beta2.Kyma) { shown(k); k.Status.Remote.Reachable = &unreachable }, ""},
-		"not what waits for an earlier Kyma, while inputs": {"then", func(k *v1beta2.Kyma) { k.Status.Modules = []v1beta2.ModuleStatus{{State: shared.StateDeleting}} }, ""},
+		"the Manifest of a module":                          {"now", shown, "demo-left"},
+		"the Manifest of a module, while inputs wait":       {"then", shown, "demo-left"},
+		"one on record":                                     {"now", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, "demo-new"},
+		"not one that the current inputs have just added":   {"then", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, ""},
+		"not one in an unreachable cluster":                 {"now", func(k *v1beta2.Kyma) { shown(k); k.Status.Remote.Reachable = &unreachable }, ""},
+		"not a wait for an earlier Kyma, while inputs wait": {"then", func(k *v1beta2.Kyma) { k.Status.Modules = []v1beta2.ModuleStatus{{State: shared.StateDeleting}} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := quietKyma()
@@ -49,8 +49,8 @@ func TestWhatIsStillToBeCreatedIsNotMissed(t *testing.T) {
 	}
 }
 
-// Such as one that the API server refuses: no kick helps, and only a change of the inputs does.
-func TestAManifestThatCannotBeCreatedIsMissedEverMoreRarely(t *testing.T) {
+// For example a Manifest that the API server refuses: no kick helps, only a change of the inputs does.
+func TestKicksForAManifestThatCannotBeCreatedBackOff(t *testing.T) {
 	kyma := quietKyma()
 	kyma.Status.Modules, kyma.Status.Manifests = nil, []string{"demo-refused"}
 	a := activitiesFor(t, quiet(), kyma)
@@ -68,7 +68,7 @@ func TestAManifestThatCannotBeCreatedIsMissedEverMoreRarely(t *testing.T) {
 	kyma.Status.Manifests = nil
 	require.Nil(t, w.missedRemoval(t.Context(), kyma, nil, "now"))
 	kyma.Status.Manifests = []string{"demo-refused"}
-	require.NotNil(t, w.missedRemoval(t.Context(), kyma, nil, "now"), "one that is missing anew is noticed at once")
+	require.NotNil(t, w.missedRemoval(t.Context(), kyma, nil, "now"), "a Manifest that goes missing again is noticed immediately")
 }
 
 // unreadable is an API server that fails.
@@ -78,17 +78,17 @@ func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...clien
 	return errors.New("503")
 }
 
-func TestWhatCannotBeReadIsNeitherGoneNorThere(t *testing.T) {
+func TestAnUnreadableManifestIsNeitherGoneNorPresent(t *testing.T) {
 	kyma := quietKyma()
 	kyma.Status.Modules, kyma.Status.Manifests = nil, []string{"demo-refused"}
 	f := quiet()
 	a := activitiesFor(t, f, kyma)
 	live, now := a.options.Live, time.Now()
-	a.options.Now = func() time.Time { return now } // however long the passes take
+	a.options.Now = func() time.Time { return now } // no matter how long the passes take
 	for _, pass := range []struct {
 		live  client.Reader
 		kicks int
-	}{{unreadable{}, 0}, {live, 1}, {unreadable{}, 0}, {live, 0}} { // it is not reminded again so soon
+	}{{unreadable{}, 0}, {live, 1}, {unreadable{}, 0}, {live, 0}} { // the Kyma is not reminded again so soon
 		a.options.Live = pass.live
 		clear(f.kicked)
 		_, err := walkShard(t, a, shardOf("uid"))

@@ -20,8 +20,8 @@ import (
 // pageSize is the number of workflows per visibility request.
 const pageSize = 1000
 
-// Visibility knows the open workflows: all of them by Temporal's visibility, which is asked once for all shards of a
-// worker, and a single one by the server's own record of it.
+// Visibility finds open workflows. It lists all of them with Temporal's visibility, once for all shards of a worker, and
+// checks a single one with the server's own record.
 type Visibility struct {
 	temporal client.Client
 	maxAge   time.Duration
@@ -38,7 +38,7 @@ func NewVisibility(temporal client.Client, maxAge time.Duration) *Visibility {
 	return &Visibility{temporal: temporal, maxAge: maxAge, now: time.Now}
 }
 
-// OpenWorkflows implements the interface of that name. The answer is shared: do not change it.
+// OpenWorkflows implements the interface with the same name. The returned map is shared and must not be changed.
 func (v *Visibility) OpenWorkflows(ctx context.Context, since time.Time) (Open, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
+func TestOpenWorkflowsAreListedOncePerMaxAge(t *testing.T) {
 	server := &mocks.Client{}
 	page := func(token string, ids ...string) *workflowservice.ListWorkflowExecutionsResponse {
 		res := &workflowservice.ListWorkflowExecutionsResponse{NextPageToken: []byte(token)}
@@ -60,8 +60,8 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	server.AssertNumberOfCalls(t, "ListWorkflow", 6)
 }
 
-// The server's own record tells of a workflow that visibility does not list yet.
-func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
+// The server's own record shows a workflow before visibility lists it.
+func TestIsOpenAsksTheServer(t *testing.T) {
 	server := &mocks.Client{}
 	described := func(id string, status enums.WorkflowExecutionStatus, err error) {
 		server.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{
@@ -83,7 +83,7 @@ func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
 	require.ErrorContains(t, err, "describe workflow failing: try again")
 }
 
-func TestAPausedWorkflowIsListedAsOpenAndAnEarlierServerIsAskedForRunningOnes(t *testing.T) {
+func TestPausedWorkflowsAreListedAsOpenUnlessTheServerIsTooOld(t *testing.T) {
 	info := func(id string, status enums.WorkflowExecutionStatus) *workflowpb.WorkflowExecutionInfo {
 		return &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Status: status}
 	}

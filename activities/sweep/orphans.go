@@ -16,12 +16,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// orphanAge is how old an open workflow must be before its resource is searched for: a younger one may be
-// ahead of what visibility and caches show.
+// orphanAge is how old an open workflow must be before its Kyma is searched for. The Kyma of a younger workflow may not
+// be in the caches yet.
 const orphanAge = 10 * time.Minute
 
-// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live read decides. Only
-// what the cache does not know is read from the API server.
+// kickOrphans kicks the workflows of this shard whose Kyma no longer exists. The workflows decide by their own live
+// reads. kickOrphans reads a Kyma from the API server only if the cache does not have it.
 func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	for id, started := range open {
 		ref, ok := parseWorkflowID(id)
@@ -42,7 +42,8 @@ func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	}
 }
 
-// kickModulesOf kicks for what remains of a Kyma that is gone. It reports whether anything does: then the workflow does not end.
+// kickModulesOf kicks for the remaining Manifests of a Kyma that is gone. It reports whether any Manifest remains; the
+// workflow then does not end.
 func (w *walk) kickModulesOf(ctx context.Context, gone kick.Ref) bool {
 	var list v1beta2.ManifestList
 	err := w.options.Fleet.List(ctx, &list, client.InNamespace(gone.Namespace), client.MatchingFields{fleet.IndexKymaUID: string(gone.UID)}, client.UnsafeDisableDeepCopy)
@@ -59,10 +60,10 @@ func (w *walk) kickModulesOf(ctx context.Context, gone kick.Ref) bool {
 	return remain
 }
 
-// errNotThere is the answer of a complete reading that did not find a resource, or another one of its name.
-var errNotThere = errors.New("the resource is not there")
+// errNotThere means that a complete read did not find the resource, or found another one with the same name.
+var errNotThere = errors.New("the resource was not found")
 
-// isThere returns nil when the resource is there, errNotThere when it is not, and else why that is not known.
+// isThere returns nil if the resource exists, errNotThere if it does not, and another error if this could not be read.
 func isThere(ctx context.Context, reader client.Reader, ref kick.Ref, options ...client.GetOption) error {
 	kyma := &v1beta2.Kyma{}
 	err := reader.Get(ctx, ref.Key(), kyma, options...)
@@ -72,7 +73,7 @@ func isThere(ctx context.Context, reader client.Reader, ref kick.Ref, options ..
 	return err
 }
 
-// parseWorkflowID reads the identity of a Kyma out of the id of its workflow.
+// parseWorkflowID returns the Kyma that a workflow id names.
 func parseWorkflowID(id string) (ref kick.Ref, ok bool) {
 	kind, rest, _ := strings.Cut(id, "/")
 	namespace, rest, _ := strings.Cut(rest, "/")

@@ -53,7 +53,7 @@ func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma, _ bool) (bool, string
 	return false, "", err
 }
 
-// fleetOf are n Kymas of one shard with their open workflows, in hash order.
+// fleetOf returns n Kymas of one shard with their open workflows, in hash order.
 func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fixture, []client.Object) {
 	f := quiet()
 	var kymas []client.Object
@@ -73,7 +73,7 @@ func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fixture, []client.
 	return f, kymas
 }
 
-// locked takes kicks from many goroutines.
+// locked receives kicks from many goroutines.
 type locked struct {
 	mu sync.Mutex
 	*fixture
@@ -91,7 +91,7 @@ func walked(t *testing.T, a *Activities) {
 	require.NoError(t, w.run(t.Context(), nil, func(cursor) {}))
 }
 
-func TestEightClustersOfAShardAreCheckedAtOnceEachForTwentySeconds(t *testing.T) {
+func TestEightClustersOfAShardAreCheckedAtATimeForAtMostTwentySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, kymas := fleetOf(20, nil)
 		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Hour}
@@ -105,8 +105,8 @@ func TestEightClustersOfAShardAreCheckedAtOnceEachForTwentySeconds(t *testing.T)
 	})
 }
 
-// A thousand clusters that are gone must not make the others wait.
-func TestClustersMarkedUnreachableGetAShortProbeInALaneOfTheirOwn(t *testing.T) {
+// A thousand unreachable clusters must not delay the others.
+func TestUnreachableClustersGetAShortProbeInTheirOwnQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := false
 		f, kymas := fleetOf(20, func(i int, kyma *v1beta2.Kyma) {
@@ -120,7 +120,7 @@ func TestClustersMarkedUnreachableGetAShortProbeInALaneOfTheirOwn(t *testing.T) 
 		a.options.Interval = time.Nanosecond
 		began := time.Now()
 		walked(t, a)
-		require.Equal(t, 16, hangs.most, "eight of either kind")
+		require.Equal(t, 16, hangs.most, "eight in each queue")
 		short := 0
 		for _, took := range hangs.took {
 			if took == 3*time.Second {
@@ -130,11 +130,11 @@ func TestClustersMarkedUnreachableGetAShortProbeInALaneOfTheirOwn(t *testing.T) 
 			}
 		}
 		require.Equal(t, 8, short)
-		require.Equal(t, 40*time.Second, time.Since(began), "twelve that hang are two rounds, and the eight others none")
+		require.Equal(t, 40*time.Second, time.Since(began), "twelve hanging clusters take two rounds, the eight others add none")
 	})
 }
 
-func TestAWalkGoesAtAnEvenPace(t *testing.T) {
+func TestAWalkSpreadsChecksEvenly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, kymas := fleetOf(9, nil)
 		a, quick := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Millisecond}
@@ -146,8 +146,8 @@ func TestAWalkGoesAtAnEvenPace(t *testing.T) {
 	})
 }
 
-// A change that concerns the whole fleet, found by the sweep, must not come over Temporal and the clusters at once.
-func TestTheKicksOfAPassAreLimited(t *testing.T) {
+// If the sweep finds a change that affects the whole fleet, its kicks must not hit Temporal and the clusters all at once.
+func TestTheKicksOfAPassAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, kymas := fleetOf(21, nil)
 		f.digest = "then"
@@ -168,7 +168,7 @@ func TestTheKicksOfAPassAreLimited(t *testing.T) {
 	require.Equal(t, 8, a.options.Shards)
 }
 
-func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
+func TestAnAttemptContinuesFromTheLastHeartbeat(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	f.digest = "then"
 	a := activitiesFor(t, f, kymas...)
@@ -198,8 +198,8 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 	require.Len(t, f.kicked, 3-done)
 }
 
-// The shard of the same number is then another part of the fleet.
-func TestAnAttemptBeginsAnewWhereTheFleetWasSplitOtherwise(t *testing.T) {
+// With another number of shards, the shard with the same number is another part of the fleet.
+func TestAnAttemptStartsOverIfTheNumberOfShardsChanged(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	a := activitiesFor(t, f, kymas...)
 	suite := testsuite.WorkflowTestSuite{}
@@ -227,7 +227,7 @@ func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
 	require.ErrorContains(t, err, "handed over")
 }
 
-// failing is a fleet of which something does not answer.
+// failing is a fleet in which something does not answer.
 type failing struct{ *fixture }
 
 func (failing) Digest(context.Context, *v1beta2.Kyma) (string, error) {
@@ -238,7 +238,7 @@ func (failing) Kyma(context.Context, kick.Ref, kick.Kick) error {
 	return errors.New("resource exhausted")
 }
 
-func TestAnInputsDigestThatCannotBeComputedIsNoDifference(t *testing.T) {
+func TestAFailedInputsDigestIsNotADifference(t *testing.T) {
 	f := quiet()
 	a := activitiesFor(t, f, quietKyma(), quietManifest())
 	a.options.Inputs = failing{f}
@@ -249,7 +249,7 @@ func TestAnInputsDigestThatCannotBeComputedIsNoDifference(t *testing.T) {
 }
 
 // The next pass finds the same difference again.
-func TestAKickThatCannotBeDeliveredEndsNoWalkAndDoesNotCount(t *testing.T) {
+func TestAFailedKickDoesNotEndTheWalkAndIsNotCounted(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	f.digest = "then"
 	a := activitiesFor(t, f, kymas...)
@@ -271,7 +271,7 @@ func TestAKymaOfAnotherInstanceIsNotWalked(t *testing.T) {
 	require.Empty(t, f.kicked)
 }
 
-// heard remembers the kicks as they were sent.
+// heard records the kicks that were sent.
 type heard struct {
 	*fixture
 	kicks []kick.Kick
@@ -288,8 +288,8 @@ func (h *heard) Manifest(_ context.Context, _, ref kick.Ref, k kick.Kick) error 
 	return nil
 }
 
-// An edit by the cluster's owner is a change of the spec like one in the control plane; what else differs is paced.
-func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
+// An edit by the cluster's owner counts like a change of the spec in the control plane. Other differences are paced.
+func TestOnlyAnEditInTheRemoteClusterIsUrgent(t *testing.T) {
 	for urgent, prepare := range map[bool]func(*fixture){
 		true: func(f *fixture) {
 			f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil }
@@ -310,7 +310,7 @@ func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
 func TestWorkflowsOfReplacedKymasAreOrphansToo(t *testing.T) {
 	f := quiet()
 	old := time.Now().Add(-time.Hour)
-	// The uid decides: it is in the shard, and nothing has it any more.
+	// The uid decides: it belongs to the shard, and no Kyma has it any more.
 	f.open["kyma/kcp-system/other/uid"] = old
 	f.open["sweep/07"] = old
 	other := quietKyma()
@@ -325,5 +325,5 @@ func TestWorkflowsOfReplacedKymasAreOrphansToo(t *testing.T) {
 	f.kicked = map[string]string{}
 	w.shard = (w.shard + 1) % DefaultShards
 	w.kickOrphans(t.Context(), f.open)
-	require.Empty(t, f.kicked, "each is the matter of one shard")
+	require.Empty(t, f.kicked, "each orphan belongs to one shard")
 }

@@ -9,11 +9,10 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
-// pacingIntervals is after how many intervals beyond the pacing span the sweep takes it that the leader has
-// forgotten a Kyma.
+// pacingIntervals is how many intervals after the pacing span the sweep assumes that the leader has forgotten a Kyma.
 const pacingIntervals = 2
 
-// waitsForTurn tells whether what a cluster lacks may be what a paced change brings there.
+// waitsForTurn reports whether a paced change may be what brings the missing content to a cluster.
 func waitsForTurn(why string) bool {
 	switch why {
 	case "", syncing.CatalogDiffers, syncing.PullSecretDiffers, syncing.AgentDiffers:
@@ -22,9 +21,9 @@ func waitsForTurn(why string) bool {
 	return false
 }
 
-// pacing remembers since when Kymas have not applied a change that concerns many. The leader brings it to one after
-// the other; a sweep that kicked all that wait would bring it to them at once. A worker that is new to a Kyma
-// starts again.
+// pacing records since when Kymas have not applied a change that many Kymas share. The leader kicks these Kymas one after
+// the other. If the sweep kicked all of them, the change would reach them all at once. If another worker takes over a
+// Kyma, the time starts again.
 type pacing struct {
 	mu    sync.Mutex
 	waits map[types.UID]pacedChange
@@ -35,10 +34,10 @@ type pacedChange struct {
 	since  time.Time
 }
 
-// maxRollouts bounds what is remembered.
+// maxPaced bounds the number of recorded Kymas.
 const maxPaced = 100_000
 
-// overdue tells whether a Kyma has waited for longer than the patience, which then starts again.
+// overdue reports whether a Kyma has waited longer than patience. If it has, its wait starts again.
 func (r *pacing) overdue(uid types.UID, digest string, now time.Time, patience time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// kicksOf records whole kicks.
+// kicksOf records kicks with all their fields.
 type kicksOf struct {
 	*fixture
 	kymas []kick.Kick
@@ -23,7 +23,7 @@ func (k *kicksOf) Kyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
 	return nil
 }
 
-// rolloutBench is a quiet fleet in which a change of the catalog has reached nobody yet.
+// pacingBench returns a quiet fleet in which a change of the catalog has reached no Kyma yet.
 func pacingBench(t *testing.T, spread time.Duration, prepare func(*fixture, *v1beta2.Kyma)) (*Activities, *kicksOf) {
 	t.Helper()
 	f, kyma := quiet(), quietKyma()
@@ -36,7 +36,7 @@ func pacingBench(t *testing.T, spread time.Duration, prepare func(*fixture, *v1b
 }
 
 // The leader brings a change of the catalog to one Kyma after the other.
-func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheLeader(t *testing.T) {
+func TestTheSweepLeavesAChangeOfTheCatalogToTheLeader(t *testing.T) {
 	a, kicks := pacingBench(t, 2*time.Hour, func(*fixture, *v1beta2.Kyma) {})
 	begin := time.Now()
 	now := begin
@@ -49,29 +49,29 @@ func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheLeader(t *testing.T) {
 	late := 2*time.Hour + 2*a.options.Interval
 	walk(0)
 	walk(late - time.Second)
-	require.Empty(t, kicks.kymas, "its turn may still come")
-	require.True(t, kicks.awaited.Load(), "what the cluster lacks until then was not undone there")
+	require.Empty(t, kicks.kymas, "the Kyma's turn may still come")
+	require.True(t, kicks.awaited.Load(), "before its turn, the cluster lacks the change, but nobody has undone it")
 	walk(late)
 	require.Len(t, kicks.kymas, 1, "the leader has forgotten it")
 	require.Nil(t, kicks.kymas[0].NotBefore)
 	require.False(t, kicks.kymas[0].Urgent)
 	walk(late + time.Minute)
-	require.Len(t, kicks.kymas, 1, "it was told")
+	require.Len(t, kicks.kymas, 1, "the Kyma was just kicked")
 	walk(2 * late)
-	require.Len(t, kicks.kymas, 2, "and did nothing")
+	require.Len(t, kicks.kymas, 2, "the kick had no effect")
 }
 
-func TestWhatASweepDoesNotLeaveToPacing(t *testing.T) {
+func TestDifferencesThatTheSweepDoesNotLeaveToPacing(t *testing.T) {
 	edited := func() (bool, string, error) { return true, "remote Kyma was edited", nil }
 	lacks := func() (bool, string, error) { return true, "remote catalog differs", nil }
 	for name, tc := range map[string]struct {
 		prepare func(*fixture, *v1beta2.Kyma)
 		want    string
 	}{
-		"a catalog that a paced change brings does": {func(f *fixture, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
-		"what the cluster's owner changed":          {func(f *fixture, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
-		"a change of the Kyma itself":               {func(f *fixture, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last reconciled"},
-		"a Kyma without an open workflow":           {func(f *fixture, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
+		"except a catalog that a paced change brings": {func(f *fixture, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
+		"an edit by the cluster's owner":              {func(f *fixture, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
+		"a change of the Kyma itself":                 {func(f *fixture, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last reconciled"},
+		"a Kyma without an open workflow":             {func(f *fixture, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, kicks := pacingBench(t, time.Hour, tc.prepare)
@@ -87,7 +87,7 @@ func TestWhatASweepDoesNotLeaveToPacing(t *testing.T) {
 	}
 }
 
-func TestAStatusThatIsBehindIsAggregatedDuringAPacedChange(t *testing.T) {
+func TestAnOutdatedStatusIsAggregatedDuringAPacedChange(t *testing.T) {
 	a, kicks := pacingBench(t, time.Hour, func(_ *fixture, kyma *v1beta2.Kyma) { kyma.Status.Modules[0].State = shared.StateProcessing })
 	for range 2 {
 		_, err := walkShard(t, a, shardOf("uid"))

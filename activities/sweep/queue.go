@@ -14,29 +14,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// queue checks the Kymas of a shard whose clusters are of one kind: those that answer, or those marked unreachable. Each
-// queue has its own goroutines and its own place in the shard, so that neither ever waits for the other.
+// queue checks the Kymas of a shard with one kind of cluster: clusters that answer, or clusters marked unreachable. Each
+// queue has its own goroutines and its own position in the shard, so that neither ever waits for the other.
 //
-// Which queue a Kyma belongs to is decided when it has its turn there. Where it changes meanwhile, both may pass it over or
-// both check it; but only a reconcile by its own workflow changes it, so that it was checked just then.
+// A Kyma's queue is decided at its turn. If its mark changes meanwhile, both queues may skip the Kyma or both may check
+// it. This is harmless, because only a reconcile changes the mark, so the Kyma was checked at that moment.
 type queue struct {
 	*walk
-	// unreachable is the kind, deadline bounds each check.
+	// unreachable selects the kind of cluster. deadline bounds each check.
 	unreachable bool
 	deadline    time.Duration
-	// more tells whether to begin with another one.
+	// more reports whether to start another check.
 	more func() bool
-	// places are those of all Kymas of the shard that have yet to be checked, in the order of the queue.
+	// places are the Kymas of the shard that have yet to be checked, in the order of the queue.
 	places []place
 
 	mu sync.Mutex
-	// steps are what became of each place, ended how many have come to an end from the first on without a gap, kymas how
-	// many of these were checked.
+	// steps are the results for the places. ended is the number of places from the first on that have ended without a
+	// gap. kymas is how many of these were checked.
 	steps        []step
 	ended, kymas int
 }
 
-// step is what became of a place in a queue.
+// step is the result for one place in a queue.
 type step int
 
 const (
@@ -45,12 +45,12 @@ const (
 	checked
 )
 
-// run starts the checks evenly over this shard's share of the interval, and returns when all have ended. Its error is why
-// the walk was interrupted.
+// run starts the checks, spread evenly over this shard's share of the interval, and returns after all have ended. It
+// returns an error if the walk was interrupted.
 func (l *queue) run(ctx context.Context, open Open) error {
 	var checks errgroup.Group
 	checks.SetLimit(kymasAtOnce)
-	defer func() { _ = checks.Wait() }() // a check has no error
+	defer func() { _ = checks.Wait() }() // checks return no error
 	began := l.options.Now()
 	for i, at := range l.places {
 		if err := l.sleepUntil(ctx, l.turn(began, i, len(l.places))); err != nil {
@@ -79,10 +79,10 @@ func (l *queue) run(ctx context.Context, open Open) error {
 	return nil
 }
 
-// has tells whether a Kyma is one of this queue.
+// has reports whether a Kyma belongs to this queue.
 func (l *queue) has(kyma *v1beta2.Kyma) bool { return kyma.IsMarkedUnreachable() == l.unreachable }
 
-// end notes what became of a place.
+// end records the result for a place.
 func (l *queue) end(i int, as step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *queue) end(i int, as step) {
 	}
 }
 
-// position is the one up to which there is no gap, and how many Kymas were checked up to there; false where that is
-// none.
+// position returns the last position before the first gap, and the number of Kymas checked up to there. It returns false
+// if there is none.
 func (l *queue) position() (upTo uint64, kymas int, begun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

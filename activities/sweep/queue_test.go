@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// mixedFleet are n Kymas of one shard, of which the clusters of those that gone says are marked unreachable, held in informers.
+// mixedFleet returns n Kymas of one shard, held in informers. gone selects those with clusters marked unreachable.
 func mixedFleet(t *testing.T, n int, gone func(i int) bool) *Activities {
 	t.Helper()
 	unreachable := false
@@ -34,18 +34,18 @@ func mixedFleet(t *testing.T, n int, gone func(i int) bool) *Activities {
 	return a
 }
 
-// remotes are clusters of which those marked unreachable never answer, and the others after a while.
+// remotes fakes clusters. Those marked unreachable never answer; the others answer after a while.
 type remotes struct {
 	answersAfter time.Duration
-	// releaseAfter, where it is not 0, is the number of others that must be checked until those marked unreachable answer.
+	// releaseAfter, if not 0, is the number of other checks after which the unreachable clusters answer.
 	releaseAfter int
 	released     chan struct{}
 
 	mu sync.Mutex
-	// begun are the checks each cluster, ended those that were not interrupted.
+	// begun counts the checks of each cluster, ended those that were not interrupted.
 	begun, ended map[types.UID]int
 	answered     int
-	// early are the probes of unreachable clusters that ended before all others were checked.
+	// early counts probes of unreachable clusters that ended before all other clusters were checked.
 	early, now, most int
 }
 
@@ -110,9 +110,9 @@ func (r *remotes) total() int {
 	return all
 }
 
-// Each of the black holes is held open until all healthy clusters were checked: were there one of these that waits for
-// one of those, a probe would have to end before.
-func TestFiveHundredBlackHolesDoNotHoldUpTheHealthyClustersOfTheirShard(t *testing.T) {
+// Each black hole hangs until all healthy clusters have been checked. If a healthy cluster waited for a black hole, a
+// probe would have to end earlier.
+func TestFiveHundredBlackHolesDoNotDelayHealthyClustersOfTheirShard(t *testing.T) {
 	const all, healthy = 520, 20
 	a := mixedFleet(t, all, func(i int) bool { return i%(all/healthy) != 0 })
 	synctest.Test(t, func(t *testing.T) {
@@ -120,16 +120,16 @@ func TestFiveHundredBlackHolesDoNotHoldUpTheHealthyClustersOfTheirShard(t *testi
 		clusters.releaseAfter = healthy
 		a.options.Remote, a.options.Interval = clusters, time.Nanosecond
 		walked(t, a)
-		require.Zero(t, clusters.early, "no healthy cluster had to wait until a probe was given up")
+		require.Zero(t, clusters.early, "no healthy cluster had to wait for a probe's timeout")
 		require.Equal(t, healthy, clusters.answered)
 		require.Len(t, clusters.ended, all)
-		require.Equal(t, all, clusters.total(), "each was looked at once")
+		require.Equal(t, all, clusters.total(), "each cluster was checked once")
 		require.LessOrEqual(t, clusters.most, kymasAtOnce)
 	})
 }
 
-// Black holes beyond what fits into an interval cost themselves time, and nobody else.
-func TestUnreachableClustersThatDoNotFitIntoAnIntervalHaveTheirTurnInTheNextWalk(t *testing.T) {
+// Black holes that do not fit into an interval delay only themselves.
+func TestUnreachableClustersBeyondAnIntervalAreProbedInTheNextWalk(t *testing.T) {
 	const all, healthy = 105, 5
 	a := mixedFleet(t, all, func(i int) bool { return i%(all/healthy) != 0 })
 	synctest.Test(t, func(t *testing.T) {
@@ -140,20 +140,20 @@ func TestUnreachableClustersThatDoNotFitIntoAnIntervalHaveTheirTurnInTheNextWalk
 			w := &walk{Activities: a, shard: 7, at: cursor{Started: a.options.Now(), ProbeFrom: from}}
 			require.NoError(t, w.run(t.Context(), nil, func(cursor) {}))
 			res := a.result(w.cursor())
-			require.Less(t, res.Kymas, all, "a walk does not go on for longer than its interval")
+			require.Less(t, res.Kymas, all, "a walk ends with its interval")
 			from = res.ProbeFrom
 		}
 		require.Len(t, clusters.ended, all)
 		for uid, times := range clusters.ended {
 			require.LessOrEqual(t, times, 2, uid)
 		}
-		require.Equal(t, 2*healthy, clusters.answered, "the others have theirs in every walk")
+		require.Equal(t, 2*healthy, clusters.answered, "healthy clusters are checked in every walk")
 	})
 }
 
-func TestNothingIsSkippedWhenAWalkIsHandedOverOrItsWorkerDies(t *testing.T) {
+func TestNoKymaIsSkippedWhenAWalkIsHandedOverOrItsWorkerDies(t *testing.T) {
 	const all = 40
-	// What the next attempt knows: the last heartbeat where the worker stops, else an earlier one.
+	// The next attempt knows the last heartbeat if the worker was stopped, and an earlier one if it died.
 	for name, known := range map[string]func(heartbeats []cursor) cursor{
 		"handed over": func(heartbeats []cursor) cursor { return heartbeats[len(heartbeats)-1] },
 		"died":        func(heartbeats []cursor) cursor { return heartbeats[max(len(heartbeats)-3, 0)] },
@@ -165,7 +165,7 @@ func TestNothingIsSkippedWhenAWalkIsHandedOverOrItsWorkerDies(t *testing.T) {
 					clusters := newRemotes()
 					clusters.answersAfter = 7 * time.Second
 					a.options.Remote, a.options.Interval = clusters, 100*time.Second
-					// The ring of those marked unreachable begins in its middle.
+					// The ring of clusters marked unreachable begins in its middle.
 					first := &walk{Activities: a, shard: 7, at: cursor{Started: a.options.Now(), Shards: DefaultShards, ProbeFrom: 1 << 63}}
 					stop, heartbeats := make(chan struct{}), []cursor{}
 					time.AfterFunc(after, func() { close(stop) })
@@ -173,10 +173,10 @@ func TestNothingIsSkippedWhenAWalkIsHandedOverOrItsWorkerDies(t *testing.T) {
 
 					second := &walk{Activities: a, shard: 7, at: known(heartbeats)}
 					require.NoError(t, second.run(t.Context(), nil, func(cursor) {}))
-					require.Len(t, clusters.ended, all, "each was looked at to the end")
+					require.Len(t, clusters.ended, all, "each check was completed")
 					require.Equal(t, all, second.cursor().Kymas)
 					if name == "handed over" {
-						require.LessOrEqual(t, clusters.total(), all+2*kymasAtOnce, "again only what was under way")
+						require.LessOrEqual(t, clusters.total(), all+2*kymasAtOnce, "only interrupted checks are repeated")
 					}
 				})
 			})
@@ -184,7 +184,7 @@ func TestNothingIsSkippedWhenAWalkIsHandedOverOrItsWorkerDies(t *testing.T) {
 	}
 }
 
-func TestAKymaThatIsMarkedUnreachableDuringAWalkDoesNotHoldUpTheOthers(t *testing.T) {
+func TestAKymaMarkedUnreachableDuringAWalkDoesNotDelayOthers(t *testing.T) {
 	f, kymas := fleetOf(2, nil)
 	held := fleettest.NewCache(t, desiredtest.Scheme(), kymas...)
 	held.Hold(t, &v1beta2.Kyma{}, &v1beta2.Manifest{})
@@ -204,7 +204,7 @@ func TestAKymaThatIsMarkedUnreachableDuringAWalkDoesNotHoldUpTheOthers(t *testin
 	require.Eventually(t, func() bool {
 		kyma, err = w.read(t.Context(), places[0])
 		return err == nil && !answering.has(kyma)
-	}, 10*time.Second, time.Millisecond, "it is read when it has its turn")
+	}, 10*time.Second, time.Millisecond, "the Kyma is read at its turn")
 
 	anew := marked.DeepCopy()
 	anew.UID = "another"
@@ -213,10 +213,10 @@ func TestAKymaThatIsMarkedUnreachableDuringAWalkDoesNotHoldUpTheOthers(t *testin
 	require.Eventually(t, func() bool {
 		kyma, err = w.read(t.Context(), places[0])
 		return err == nil && kyma == nil
-	}, 10*time.Second, time.Millisecond, "one of the same name is not it")
+	}, 10*time.Second, time.Millisecond, "another Kyma with the same name does not count")
 }
 
-func TestEveryKymaIsInOneShardHoweverManyThereAre(t *testing.T) {
+func TestEveryKymaIsInExactlyOneShard(t *testing.T) {
 	objects := make([]client.Object, 0, 500)
 	for i := range 500 {
 		kyma := quietKyma()
@@ -247,8 +247,8 @@ func TestEveryKymaIsInOneShardHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-// What the informers hold is shared by everybody in the process.
-func TestNothingThatTheCacheHoldsIsChangedByAWalk(t *testing.T) {
+// Everything in the informers is shared within the process.
+func TestAWalkChangesNothingInTheCache(t *testing.T) {
 	a, s, held := idleActivities(t, 40)
 	all := func() (kymas v1beta2.KymaList, manifests v1beta2.ManifestList, templates v1beta2.ModuleTemplateList, metas v1beta2.ModuleReleaseMetaList) {
 		for _, list := range []client.ObjectList{&kymas, &manifests, &templates, &metas} {
@@ -266,13 +266,13 @@ func TestNothingThatTheCacheHoldsIsChangedByAWalk(t *testing.T) {
 		case 1:
 			kyma.Status.Remote.Reachable = &gone
 		case 2:
-			kyma.Status.Modules[0].State = "Processing" // a Manifest knows better
+			kyma.Status.Modules[0].State = "Processing" // its Manifest has another state
 		}
 		held.Set(kyma)
 	}
 	for i := range manifests.Items {
 		m := manifests.Items[i].DeepCopy()
-		m.Generation = 2 // it is not settled for these inputs
+		m.Generation = 2 // it has not settled for these inputs
 		held.Set(m)
 	}
 	require.Eventually(t, func() bool {

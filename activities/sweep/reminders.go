@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reminders remembers for which Kymas a kick may not have helped: they are kicked at once,
-// and again only after longer and longer waits while it stays the same. A cluster that lets us read but not write would
-// else cost a reconcile, with its history, in every pass for months. A worker that is new to a Kyma starts again, which costs
-// one kick too many.
+// reminders records for which objects a kick may not have helped. An object is kicked immediately, and again only after
+// doubling waits while nothing changes. Otherwise a cluster that allows reads but no writes would cost a reconcile, with
+// its workflow history, in every pass for months. If another worker takes over an object, its wait starts again, which
+// costs one extra kick.
 type reminders struct {
 	mu    sync.Mutex
 	kicks map[types.UID]reminder
 }
 
-// reminder is the last kick of one Kyma, what it was about, and how long it counts.
+// reminder is the last kick of one object, its subject, and the wait before the next kick.
 type reminder struct {
 	about string
 	at    time.Time
@@ -26,10 +26,10 @@ type reminder struct {
 // maxReminderWait bounds the doubling.
 const maxReminderWait = 24 * time.Hour
 
-// maxReminders bounds what is remembered.
+// maxReminders bounds the number of recorded objects.
 const maxReminders = 10_000
 
-// due tells whether a Kyma is to be kicked now about something, and takes it as done.
+// due reports whether an object should be kicked now about something. If so, it records the kick.
 func (r *reminders) due(uid types.UID, about string, now time.Time, interval time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *reminders) due(uid types.UID, about string, now time.Time, interval tim
 	return true
 }
 
-// forget removes a Kyma that needs no kick any more.
+// forget removes an object that needs no more kicks.
 func (r *reminders) forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

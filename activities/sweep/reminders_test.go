@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// A cluster that can be read but not worked on is marked unreachable again by every check.
-func TestAClusterThatAnswersOnlyTheProbeIsCheckedLessAndLess(t *testing.T) {
+// A cluster that can be read but not worked on is marked unreachable again by every reconcile.
+func TestChecksOfAClusterThatAnswersOnlyTheProbeBackOff(t *testing.T) {
 	const interval = 5 * time.Minute
 	var c reminders
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -24,20 +24,20 @@ func TestAClusterThatAnswersOnlyTheProbeIsCheckedLessAndLess(t *testing.T) {
 			checks++
 		}
 		if pass == 0 {
-			require.Equal(t, 1, checks, "what comes back is checked at once")
+			require.Equal(t, 1, checks, "a cluster that comes back is checked immediately")
 		}
 	}
 	require.LessOrEqual(t, checks, 40, "a month")
 	require.GreaterOrEqual(t, checks, 30, "at least once a day")
 
-	require.True(t, c.due("uid", "something else", begin.Add(30*24*time.Hour), interval), "what is new is told at once")
+	require.True(t, c.due("uid", "something else", begin.Add(30*24*time.Hour), interval), "a new subject is kicked immediately")
 
 	c.forget("uid")
-	require.True(t, c.due("uid", "", begin.Add(31*24*time.Hour), interval), "one that was well in between is new")
+	require.True(t, c.due("uid", "", begin.Add(31*24*time.Hour), interval), "a cluster that recovered in between starts again")
 	require.True(t, c.due("other", "", begin, interval))
 }
 
-func TestAManifestInAClusterThatAnswersOnlyTheProbeIsNotStartedInEveryPass(t *testing.T) {
+func TestManifestsInAClusterThatAnswersOnlyTheProbeAreNotKickedInEveryPass(t *testing.T) {
 	f := quiet()
 	unreachable := false
 	kyma, m := quietKyma(), quietManifest()
@@ -54,8 +54,8 @@ func TestAManifestInAClusterThatAnswersOnlyTheProbeIsNotStartedInEveryPass(t *te
 	require.Empty(t, f.kicked)
 }
 
-// Somebody may be working on it: nothing outside of the workflow of its Kyma says.
-func TestAnUnsettledManifestKicksItsKymaByNameEverMoreRarely(t *testing.T) {
+// The Kyma's workflow may be working on the Manifest. Nothing outside the workflow shows that.
+func TestKicksForAnUnsettledManifestBackOff(t *testing.T) {
 	kyma, m := quietKyma(), quietManifest()
 	m.Status.Settled, m.Status.InstalledRef = false, "an earlier one"
 	gone := quietManifest()
@@ -66,8 +66,8 @@ func TestAnUnsettledManifestKicksItsKymaByNameEverMoreRarely(t *testing.T) {
 		open     string
 		deleting bool
 	}{
-		"of a Kyma":                      {objects: []client.Object{kyma, m}, open: kymaID},
-		"that a Kyma left which is gone": {objects: []client.Object{gone}, open: "kyma/kcp-system/gone/uid", deleting: true},
+		"of a Kyma":              {objects: []client.Object{kyma, m}, open: kymaID},
+		"of a Kyma that is gone": {objects: []client.Object{gone}, open: "kyma/kcp-system/gone/uid", deleting: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := quiet()
@@ -81,14 +81,14 @@ func TestAnUnsettledManifestKicksItsKymaByNameEverMoreRarely(t *testing.T) {
 				now = now.Add(a.options.Interval)
 			}
 			want := kick.Kick{Reason: "the Manifest is not settled", Kind: "Manifest", Name: "demo-m", IfIdle: true, Deleting: c.deleting, ResourceVersion: "999"}
-			require.Equal(t, []kick.Kick{want, want, want, want}, h.kicks, "at once, and after 1, 2 and 4 intervals")
-			require.Empty(t, f.kicked, "a workflow that removes what is left is no orphan")
+			require.Equal(t, []kick.Kick{want, want, want, want}, h.kicks, "immediately, and after 1, 2 and 4 intervals")
+			require.Empty(t, f.kicked, "a workflow that removes the remaining Manifests is not an orphan")
 		})
 	}
 }
 
-// A catalog that changed while nobody watched reaches also a module that nobody lists any more, and whose removal waits.
-func TestANewerVersionOfAModuleUnderRemovalIsSeenByTheSweep(t *testing.T) {
+// A new version in the catalog that no watcher saw also reaches a delisted module with a waiting removal.
+func TestTheSweepFindsANewerVersionOfAModuleUnderRemoval(t *testing.T) {
 	f := quiet()
 	kyma, m := quietKyma(), quietManifest()
 	a := activitiesFor(t, f, kyma, m)
@@ -103,7 +103,7 @@ func TestANewerVersionOfAModuleUnderRemovalIsSeenByTheSweep(t *testing.T) {
 	require.Empty(t, kicked(), "nothing is being removed")
 	f.delisted = "version 1"
 	require.Equal(t, map[string]string{kymaID: "a newer version may end a removal"}, kicked())
-	require.Empty(t, kicked(), "it was told")
+	require.Empty(t, kicked(), "the Kyma was just kicked")
 	f.delisted = "version 2"
 	require.Equal(t, map[string]string{kymaID: "a newer version may end a removal"}, kicked())
 }

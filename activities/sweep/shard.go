@@ -14,20 +14,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// ShardOf is the shard of an entity in a fleet of so many shards: each has its share of the buckets of the cache's index.
+// ShardOf returns the shard of an object if the fleet has this many shards. Each shard is a range of buckets of the
+// cache's index.
 func ShardOf(uid types.UID, shards int) int {
 	return fleet.BucketOf(uid) * shards / fleet.Buckets
 }
 
-// place is where to find a Kyma in the cache, and when it has its turn.
+// place is where to find a Kyma in the cache, and its position in hash order.
 type place struct {
 	client.ObjectKey
 	uid      types.UID
 	position uint64
 }
 
-// places are those of the Kymas of this shard, in hash order. Nothing is kept of the Kymas themselves: each is read when
-// it has its turn, which may be minutes later.
+// places returns the places of this shard's Kymas in hash order. It keeps no Kymas, because each Kyma is read at its
+// turn, possibly minutes later.
 func (w *walk) places(ctx context.Context) ([]place, error) {
 	var all []place
 	for bucket := range fleet.Buckets {
@@ -47,7 +48,8 @@ func (w *walk) places(ctx context.Context) ([]place, error) {
 	return all, nil
 }
 
-// read returns the Kyma at a place as the cache has it now, which must not be changed; nil where it is gone or none of ours.
+// read returns the Kyma at a place from the cache. The Kyma must not be changed. read returns nil if the Kyma is gone or
+// not ours.
 func (w *walk) read(ctx context.Context, at place) (*v1beta2.Kyma, error) {
 	kyma := &v1beta2.Kyma{}
 	err := w.options.Fleet.Get(ctx, at.ObjectKey, kyma, client.UnsafeDisableDeepCopy)

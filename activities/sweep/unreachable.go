@@ -15,10 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// The Kyma's status shows the modules of a cluster that cannot be reached as Error at once. Their Manifests follow here, at
-// the pace of the sweep: a network that fails would else cost a write for each module of the fleet at the same moment.
+// If a cluster cannot be reached, the Kyma's status shows its modules as Error immediately. The Manifests follow here at
+// the pace of the sweep. Otherwise a network failure would cost a write for each module of the fleet at the same moment.
 
-// markUnreachable sets the Manifests of a Kyma's modules to Error whose cluster cannot be reached.
+// markUnreachable sets the Manifests of a Kyma with an unreachable cluster to Error.
 func (w *walk) markUnreachable(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) {
 	since := kyma.Status.Remote.Since
 	if since == nil {
@@ -27,13 +27,13 @@ func (w *walk) markUnreachable(ctx context.Context, kyma *v1beta2.Kyma, modules 
 	for i := range modules {
 		m := &modules[i]
 		if desired.InControlPlane(m) || !m.IsMaintained() || m.Status.State == shared.StateError || m.Status.State == shared.StateUnknown {
-			continue // an error of the module's own keeps its message
+			continue // an error of the module itself keeps its message
 		}
 		w.mark(ctx, m, func() error { return w.options.Marks.MarkUnreachable(ctx, kick.RefOf(m), since.Time) })
 	}
 }
 
-// markReachable gives those of the Manifests their state back whose modules were found as they had been.
+// markReachable restores the states of Manifests whose modules have not changed meanwhile.
 func (w *walk) markReachable(ctx context.Context, seen []*v1beta2.Manifest, differences []drift.Difference) {
 	for _, m := range seen {
 		differs := slices.ContainsFunc(differences, func(d drift.Difference) bool { return d.Manifest == m })
@@ -49,7 +49,7 @@ func (w *walk) mark(ctx context.Context, m *v1beta2.Manifest, write func() error
 		return
 	}
 	if err := write(); err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot write a Manifest's state, the next pass will",
+		activity.GetLogger(ctx).Warn("sweep: cannot write a Manifest's state; the next pass tries again",
 			logkey.EntityWorkflowID, kick.KymaWorkflowID(manifests.KymaRefOf(m)), logkey.Error, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestTheStatesOfManifestsFollowWhetherTheirClusterIsReached(t *testing.T) {
+func TestTheStatesOfManifestsFollowTheReachabilityOfTheirCluster(t *testing.T) {
 	no, yes := false, true
 	silent := func() (bool, string, error) {
 		return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "%w", errors.New("no answer"))
@@ -30,26 +30,26 @@ func TestTheStatesOfManifestsFollowWhetherTheirClusterIsReached(t *testing.T) {
 		"each once": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"one in error keeps its own reason": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
+		"a Manifest in error keeps its own reason": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State = shared.StateError
 		}},
 		"not those in the control plane": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 		}},
-		"nor those that nobody works on": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
+		"not skipped or deleted Manifests": {reachable: &no, silent: true, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
 		}},
-		"a module that is as it was gets its state back": {reachable: &yes, marks: []string{"demo-m is reachable"}, change: func(_ *fixture, m *v1beta2.Manifest) {
+		"an unchanged module gets its state back": {reachable: &yes, marks: []string{"demo-m is reachable"}, change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"another is reconciled": {reachable: &yes, kicked: "the module changed its state", change: func(f *fixture, m *v1beta2.Manifest) {
+		"a changed module is reconciled": {reachable: &yes, kicked: "the module changed its state", change: func(f *fixture, m *v1beta2.Manifest) {
 			f.module = shared.StateWarning
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},
-		"so is one that was not ready": {reachable: &yes, kicked: "the remote cluster can be reached again", change: func(_ *fixture, m *v1beta2.Manifest) {
+		"a module that was not ready is reconciled": {reachable: &yes, kicked: "the remote cluster can be reached again", change: func(_ *fixture, m *v1beta2.Manifest) {
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateWarning
 		}},
-		"one that could not be read waits for the next pass": {reachable: &yes, change: func(f *fixture, m *v1beta2.Manifest) {
+		"an unreadable module waits for the next pass": {reachable: &yes, change: func(f *fixture, m *v1beta2.Manifest) {
 			f.err = errors.New("no answer")
 			m.Status.State, m.Status.LastKnownState = shared.StateError, shared.StateReady
 		}},

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// kymasAtOnce is how many Kymas of one shard each queue checks at once.
+	// kymasAtOnce is how many Kymas of one shard each queue checks at a time.
 	kymasAtOnce = 8
-	// kymaDeadline bounds the check of one Kyma, probeDeadline that of one marked unreachable.
+	// kymaDeadline bounds the check of one Kyma. probeDeadline bounds the check of a Kyma marked unreachable.
 	kymaDeadline  = 20 * time.Second
 	probeDeadline = 3 * time.Second
-	// heartbeatEvery keeps the heartbeat time-out of 30 s from passing.
+	// heartbeatEvery is well below the heartbeat timeout of 30 s.
 	heartbeatEvery = 5 * time.Second
 )
 
-// WalkShard checks every Kyma of a shard once, spread evenly over the shard's share of the interval. It
-// hands over at once when its worker stops, and continues where an earlier attempt was interrupted.
+// WalkShard checks every Kyma of a shard once, spread evenly over the shard's share of the interval. It hands over
+// immediately if its worker stops, and continues where an earlier attempt was interrupted.
 func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, error) {
 	at := cursor{Started: a.options.Now(), Shards: a.options.Shards, ProbeFrom: in.ProbeFrom}
 	if in.Shard >= a.options.Shards {
@@ -50,7 +50,7 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 	return a.result(w.cursor()), nil
 }
 
-// result is how a walk went that has come to its end here.
+// result returns the result of a walk that ended at this cursor.
 func (a *Activities) result(at cursor) WalkResult {
 	return WalkResult{
 		Started: at.Started, Interval: a.options.Interval, Shards: a.options.Shards, ProbeFrom: at.ProbeFrom + at.Probed,
@@ -62,20 +62,19 @@ func (a *Activities) result(at cursor) WalkResult {
 type walk struct {
 	*Activities
 	shard int
-	// pass is the number of the pass.
-	pass int
-	// at is where the attempt began, and runStarted when the run of the sweep did that it belongs to.
+	pass  int
+	// at is the cursor at which the attempt began. runStarted is when the current run of the sweep's workflow started.
 	at         cursor
 	runStarted time.Time
 	kicked     atomic.Int64
 
 	mu sync.Mutex
-	// answering and unreachable are the queues; nil until it is known where they lead.
+	// answering and unreachable are the two queues. They are nil before the places are known.
 	answering, unreachable *queue
 }
 
-// errHandedOver ends an attempt whose worker stops; another worker continues at the cursor.
-var errHandedOver = errors.New("the worker stops: handed over")
+// errHandedOver ends an attempt whose worker stops. Another worker continues at the cursor.
+var errHandedOver = errors.New("handed over because the worker stops")
 
 func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cursor)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -108,14 +107,15 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 	return context.Cause(ctx)
 }
 
-// releaseFormerAgents deletes what earlier builds made for agents, once per interval: also where the Kyma is gone.
+// releaseFormerAgents deletes the Manifests that earlier builds made for agents, once per interval, even if their Kyma is
+// gone.
 func (w *walk) releaseFormerAgents(ctx context.Context) {
 	if w.shard != 0 {
 		return
 	}
 	ours := func(m *v1beta2.Manifest) bool { return w.options.Ours(m.Labels) }
 	if err := w.options.Marks.ReleaseFormerAgents(ctx, ours); err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot delete Manifests of agents, the next pass will", logkey.Error, err)
+		activity.GetLogger(ctx).Warn("sweep: cannot delete Manifests of agents; the next pass tries again", logkey.Error, err)
 	}
 }
 
@@ -126,7 +126,7 @@ func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 		heartbeat(w.cursor())
 		select {
 		case <-ctx.Done():
-			// Whoever continues must know where this attempt ended.
+			// The next attempt must know where this attempt ended.
 			heartbeat(w.cursor())
 			return
 		case <-ticker.C:
@@ -134,7 +134,7 @@ func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 	}
 }
 
-// cursor is how far the walk is, with what this attempt and those before it have done.
+// cursor returns the progress of the walk, including earlier attempts.
 func (w *walk) cursor() cursor {
 	w.mu.Lock()
 	answering, unreachable := w.answering, w.unreachable
@@ -155,9 +155,9 @@ func (w *walk) cursor() cursor {
 	return at
 }
 
-// checkAll checks what is ahead, in two queues that know nothing of each other: however many clusters are marked
-// unreachable, they never delay the others. Where those cannot all be probed within the shard's share of the interval,
-// the walk ends without the rest, with which the next one begins.
+// checkAll checks everything ahead in two independent queues, so that clusters marked unreachable never delay the others,
+// however many there are. If not all unreachable clusters can be probed within the shard's share of the interval, the
+// walk ends, and the next walk begins with the rest.
 func (w *walk) checkAll(ctx context.Context, places []place, open Open) error {
 	began, answered := w.options.Now(), make(chan struct{})
 	until := slices.MaxFunc([]time.Time{w.at.Started.Add(w.share()), began.Add(probeDeadline)}, time.Time.Compare)
@@ -191,14 +191,14 @@ func (w *walk) newQueue(deadline time.Duration, unreachable bool, places []place
 	return &queue{walk: w, deadline: deadline, unreachable: unreachable, places: places, steps: make([]step, len(places))}
 }
 
-// share is this shard's share of the interval: a worker walks ShardsAtOnce shards at once.
+// share returns this shard's share of the interval. A worker walks ShardsAtOnce shards at a time.
 func (w *walk) share() time.Duration {
 	return w.options.Interval * time.Duration(w.options.ShardsAtOnce) / time.Duration(w.options.Shards)
 }
 
-// turn is when the i-th of the n Kymas of an attempt that began then is checked, so that a tenth of the shard's share of
-// the interval is spare. An attempt that continues where another one ended spreads what remains over what remains
-// of the share.
+// turn returns when the i-th of n Kymas is checked in an attempt that began at this time. It leaves a tenth of the
+// shard's share of the interval spare. An attempt that continues another one spreads the remaining Kymas over the
+// remaining share.
 func (w *walk) turn(began time.Time, i, n int) time.Time {
 	remaining := max(w.at.Started.Add(w.share()*9/10).Sub(began), 0)
 	return began.Add(remaining * time.Duration(i) / time.Duration(n))

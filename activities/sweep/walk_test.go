@@ -28,25 +28,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// fixture is all that a walk talks to but the caches.
+// fixture fakes everything that a walk uses except the caches.
 type fixture struct {
 	digest string
-	// delisted is what the catalog has for modules under removal.
+	// delisted is the digest of the catalog for modules under removal.
 	delisted string
 	probe    func() (bool, string, error)
 	module   shared.State
 	probes   atomic.Int64
-	awaited  atomic.Bool // whether the last probe was told that a paced change is to come
+	awaited  atomic.Bool // whether the last probe was told to expect a paced change
 	open     Open
 	paused   map[string]bool
 	openErr  error
-	// openSince is how old the list of open workflows might be.
+	// openSince is the maximum age of the list of open workflows.
 	openSince time.Time
-	begun     string            // the id of a workflow that is open, but was not when the open ones were listed
-	err       error             // of checking modules, and of asking for one workflow
+	begun     string            // the id of a workflow that opened after the list of open workflows was read
+	err       error             // returned when checking modules or a single workflow
 	kicked    map[string]string // workflow id to reason
-	pass      atomic.Int64      // the number that the last probe of modules was told
-	marks     []string          // what was written into statuses of Manifests
+	pass      atomic.Int64      // the pass number that the last probe of modules got
+	marks     []string          // the marks written into statuses of Manifests
 }
 
 func (f *fixture) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
@@ -117,7 +117,7 @@ const (
 	manifestID = "manifest/kcp-system/demo-m/m-uid"
 )
 
-// quiet is a fleet of one Kyma with one module in which nothing differs.
+// quiet returns a fleet of one Kyma with one module in which nothing differs.
 func quiet() *fixture {
 	return &fixture{
 		digest: "now", probe: func() (bool, string, error) { return false, "", nil },
@@ -157,13 +157,13 @@ func activitiesFor(t *testing.T, f *fixture, objects ...client.Object) *Activiti
 	return a
 }
 
-// runStarted is when the sweep began of which the walks are.
+// runStarted is the start of the sweep's run that the walks belong to.
 var runStarted = time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
 
-// runPass is their number.
+// runPass is the number of the pass.
 const runPass = 11
 
-// walk walks the shard of the Kyma as an activity of Temporal.
+// walkShard walks a shard as a Temporal activity.
 func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -180,14 +180,14 @@ func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 
 func shardOf(uid types.UID) int { return ShardOf(uid, DefaultShards) }
 
-func TestWhoComparesModulesIsToldTheNumberOfThePass(t *testing.T) {
+func TestTheModuleProbeGetsTheNumberOfThePass(t *testing.T) {
 	f := quiet()
 	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
 	require.NoError(t, err)
 	require.EqualValues(t, runPass, f.pass.Load())
 }
 
-func TestWhatAWalkKicks(t *testing.T) {
+func TestAWalkKicksDifferences(t *testing.T) {
 	unreachable := false
 	cases := map[string]struct {
 		prepare func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest)
@@ -200,7 +200,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest", manifestID: "a Secret of the control plane was missing"},
 		},
-		"nothing where nothing differs": {prepare: func(*fixture, *v1beta2.Kyma, *v1beta2.Manifest) {}},
+		"nothing if nothing differs": {prepare: func(*fixture, *v1beta2.Kyma, *v1beta2.Manifest) {}},
 		"a Kyma whose inputs changed unnoticed": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
 			want:    map[string]string{kymaID: "the inputs differ from those last reconciled"},
@@ -212,7 +212,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"not a Kyma whose workflow has begun since the open ones were listed": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
 		},
-		"a Kyma of which nobody can tell whether it has an open workflow": {
+		"a Kyma if the server cannot tell whether its workflow is open": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open, f.begun, f.err = Open{}, kymaID, errors.New("unavailable")
 			},
@@ -241,7 +241,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
-		"nobody while a cluster stays unreachable": {
+		"nothing while a cluster stays unreachable": {
 			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, f.digest = &unreachable, "then"
 				f.probe = func() (bool, string, error) {
@@ -265,7 +265,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 				}
 			},
 		},
-		"what a Kyma under deletion waits for when its cluster can be reached again": {
+		"the Manifests of a Kyma under deletion when its cluster can be reached again": {
 			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
@@ -294,7 +294,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
 		},
-		"a Kyma that has a Manifest on record that is gone, though no module in the status shows it": {
+		"a Kyma with a recorded Manifest that is gone, though no module in the status shows it": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Manifests = []string{"demo-m", "demo-mandatory"}
 			},
@@ -306,7 +306,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
 		},
-		"nobody for a module under removal whose Manifest is there": {
+		"nothing for a module under removal whose Manifest exists": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Manifests, k.Status.Modules[0].State = []string{"demo-m"}, shared.StateDeleting
 			},
@@ -317,7 +317,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
-		"not an unsettled Manifest that somebody may be working on": {
+		"not an unsettled Manifest that its workflow may be working on": {
 			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled = false
 				m.Status.LastOperation = &v1beta2.LastOperation{LastUpdateTime: metav1.Now()}
@@ -327,10 +327,10 @@ func TestWhatAWalkKicks(t *testing.T) {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 2*time.Hour) },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
-		"not one that changed within the interval": {
+		"not a Manifest that changed within the interval": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
 		},
-		"one of which not everything was applied, for its retry may be lost": {
+		"a partly applied Manifest, because its retry may be lost": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				onlyWaitedFor(f, m, 2*time.Hour)
 				m.Status.InstalledRef = "an earlier one"
@@ -345,7 +345,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
-		"a settled Manifest whose module changed its state, though another's could not be read": {
+		"a settled Manifest whose module changed its state, though another module could not be read": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.module, f.err = shared.StateWarning, errors.New("forbidden")
 			},
@@ -360,7 +360,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
-		"not a Manifest that is to be left alone": {
+		"not a skipped Manifest": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
@@ -373,20 +373,20 @@ func TestWhatAWalkKicks(t *testing.T) {
 				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
 			},
 		},
-		"a Kyma whose status shows a module on its way that has settled": {
+		"a Kyma whose status shows a settled module as processing": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateProcessing, "installing version 1.0.0"
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
-		"a Kyma whose status shows a version on its way that its Manifest does not have": {
+		"a Kyma whose status shows an upgrade that its Manifest does not have": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				module := &k.Status.Modules[0]
 				module.State, module.Version, module.Message = shared.StateProcessing, "1.1.0", "upgrading from 1.0.0 to version 1.1.0"
 			},
 			want: map[string]string{kymaID: "a Manifest does not have the version that the status says"},
 		},
-		"nobody for a module that waits though an earlier version is settled": {
+		"nothing for a refused module with a settled earlier version": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateError, "module template not allowed: beta module"
 			},
@@ -415,7 +415,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 				}
 			},
 		},
-		"not a Kyma that only others' finalizers hold": {
+		"not a Kyma held only by finalizers of others": {
 			prepare: func(f *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
@@ -430,20 +430,20 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
-		"not a Kyma that is to be left alone": {
+		"not a skipped Kyma": {
 			prepare: func(f *fixture, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Labels, f.digest = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}, "then"
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
 			},
 		},
-		"not a Manifest that is to be left alone and whose deletion waits for its Kyma's": {
+		"not a skipped Manifest whose deletion waits for its Kyma": {
 			prepare: func(_ *fixture, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
 				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 			},
 		},
-		"a Manifest that is to be left alone when its Kyma goes": {
+		"a skipped Manifest when its Kyma is deleted": {
 			prepare: func(_ *fixture, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
@@ -452,9 +452,9 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{manifestID: "the Manifest is not settled"},
 		},
-		"workflows whose resource is gone, and does not start them": {
+		"workflows whose resource is gone, without starting new ones": {
 			prepare: func(f *fixture, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
-				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
+				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid, so same shard
 			},
 			want: map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"},
 		},
@@ -492,7 +492,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 	}
 }
 
-// onlyWaitedFor makes a Manifest one that was applied and has been in error since, with a module that drifted.
+// onlyWaitedFor turns a Manifest into one that was applied and has been in error since, with a drifted module.
 func onlyWaitedFor(f *fixture, m *v1beta2.Manifest, since time.Duration) {
 	f.module, f.open[manifestID] = shared.StateWarning, time.Now()
 	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
@@ -519,24 +519,24 @@ func TestAWalkLeavesOtherShardsAlone(t *testing.T) {
 	require.Zero(t, res.Kymas)
 }
 
-func TestAShardThatIsNoMoreIsNotWalked(t *testing.T) {
+func TestAShardThatNoLongerExistsIsNotWalked(t *testing.T) {
 	f := quiet()
 	f.digest = "then"
 	res, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid")+DefaultShards)
 	require.NoError(t, err)
 	require.Empty(t, f.kicked)
-	require.Equal(t, DefaultShards, res.Shards, "which tells its sweep to end")
+	require.Equal(t, DefaultShards, res.Shards, "which makes its sweep end")
 }
 
-// Of a database that was lost nothing is open, and what was listed before would leave those Kymas alone.
-func TestWhatWasOpenBeforeTheSweepBeganDoesNotCount(t *testing.T) {
+// After the loss of a database nothing is open. A list from before the loss would hide Kymas without a workflow.
+func TestWorkflowsListedBeforeTheSweepBeganDoNotCount(t *testing.T) {
 	f := quiet()
 	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
 	require.NoError(t, err)
 	require.Equal(t, runStarted, f.openSince)
 }
 
-func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {
+func TestAWalkThatCannotListWorkflowsKicksNothing(t *testing.T) {
 	f := quiet()
 	f.openErr = errors.New("visibility is down")
 	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
@@ -544,7 +544,7 @@ func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {
 	require.Empty(t, f.kicked)
 }
 
-func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) {
+func TestAWalkContinuesAfterItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) {
 	f, kyma := quiet(), quietKyma()
 	f.digest = "then"
 	second := quietKyma()
@@ -556,7 +556,7 @@ func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) 
 
 	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Shards: DefaultShards, Last: fleet.Position(second.UID)}}
 	require.NoError(t, behind.run(t.Context(), nil, func(cursor) {}))
-	require.Empty(t, f.kicked, "they were walked by an earlier attempt")
+	require.Empty(t, f.kicked, "an earlier attempt has walked them")
 
 	stop := make(chan struct{})
 	a.options.Interval = time.Hour
@@ -570,24 +570,24 @@ func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) 
 		close(stop)
 	}()
 	require.ErrorIs(t, stopped.run(t.Context(), stop, func(c cursor) { last = c }), errHandedOver)
-	require.Equal(t, fleet.Position("uid"), last.Last, "whoever goes on knows where this attempt ended")
+	require.Equal(t, fleet.Position("uid"), last.Last, "the next attempt knows where this one ended")
 	require.Equal(t, 1, last.Kymas)
 }
 
-func TestAnAttemptSpreadsWhatIsLeftOverWhatIsLeftOfTheInterval(t *testing.T) {
+func TestAnAttemptSpreadsTheRemainingKymasOverTheRemainingTime(t *testing.T) {
 	t.Parallel()
 	started := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	w := &walk{Activities: &Activities{options: Options{Interval: 10 * time.Minute, Shards: 8, ShardsAtOnce: 8}}, at: cursor{Started: started}}
 	require.Equal(t, started, w.turn(started, 0, 9))
-	require.Equal(t, started.Add(8*time.Minute), w.turn(started, 8, 9), "a tenth of the interval is left to spare")
+	require.Equal(t, started.Add(8*time.Minute), w.turn(started, 8, 9), "a tenth of the interval stays spare")
 	half := started.Add(5 * time.Minute)
 	require.Equal(t, half, w.turn(half, 0, 4))
 	require.Equal(t, half.Add(3*time.Minute), w.turn(half, 3, 4))
 	late := started.Add(time.Hour)
-	require.Equal(t, late, w.turn(late, 3, 4), "who is late does not wait")
+	require.Equal(t, late, w.turn(late, 3, 4), "a late attempt does not wait")
 }
 
-// countingReader counts what is read live.
+// countingReader counts live reads.
 type countingReader struct {
 	client.Reader
 	gets int
@@ -598,7 +598,7 @@ func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj clie
 	return r.Reader.Get(ctx, key, obj, opts...)
 }
 
-func TestOnlyWorkflowsWhoseResourceTheCacheDoesNotKnowCostALiveRead(t *testing.T) {
+func TestOnlyWorkflowsWithoutACachedResourceCostALiveRead(t *testing.T) {
 	f := quiet()
 	f.open = Open{kymaID: time.Now().Add(-time.Hour), "kyma/kcp-system/gone/uid": time.Now().Add(-time.Hour)}
 	a := activitiesFor(t, f, quietKyma(), quietManifest())
@@ -610,7 +610,7 @@ func TestOnlyWorkflowsWhoseResourceTheCacheDoesNotKnowCostALiveRead(t *testing.T
 	require.Equal(t, map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"}, f.kicked)
 }
 
-func TestAnUnansweredLiveReadIsNoOrphan(t *testing.T) {
+func TestAFailedLiveReadMakesNoOrphan(t *testing.T) {
 	f := quiet()
 	f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour)
 	a := activitiesFor(t, f, quietKyma(), quietManifest())

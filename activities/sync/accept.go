@@ -13,14 +13,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// accept accepts what the remote Kyma asks for: it is in the control plane's status before anybody acts on
-// it. What cannot be accepted leaves the last accepted in force, and is returned as invalid.
+// accept accepts what the remote Kyma asks for: it writes it into the control plane's status before anything acts on it.
+// If the remote Kyma is invalid, the last accepted state stays in force, and invalid says why.
 func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	changed bool, invalid fault.Fault, err error,
 ) {
 	if !copied.DeletionTimestamp.IsZero() {
-		// It comes back, with what was last accepted, as soon as it is gone. What it says until then is no
-		// wish any more.
+		// The remote Kyma is created again with the last accepted state after it is gone. Edits before then do not count.
 		if !desired.IsAccepted(kyma) {
 			return false, invalid, beingDeleted(copied)
 		}
@@ -32,7 +31,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	before := kyma.Status.Remote
 	accepted := acceptedFrom(before, copied)
 	if problem := checkDeferral(copied); problem != "" {
-		invalid = invalidRemote(copied, problem) // all else is accepted
+		invalid = invalidRemote(copied, problem) // everything else is accepted
 	}
 	if equality.Semantic.DeepEqual(*before, accepted) {
 		return false, invalid, nil
@@ -41,7 +40,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 		!equality.Semantic.DeepEqual(before.Modules, accepted.Modules)
 	err = a.record(ctx, kyma, accepted, a.planned(ctx, kyma, accepted))
 	if apierrors.IsInvalid(err) {
-		// The definition in the remote cluster is laxer than ours.
+		// The CRD in the remote cluster is less strict than ours.
 		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
 	}
 	return changed, invalid, err
@@ -51,7 +50,7 @@ func beingDeleted(copied *v1beta2.Kyma) error {
 	return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s is being deleted", desired.NameOf(copied))
 }
 
-// acceptedFrom returns the record of a synchronization with what a remote Kyma asks for.
+// acceptedFrom returns the record of a synchronization after accepting what a remote Kyma asks for.
 func acceptedFrom(before *v1beta2.RemoteStatus, copied *v1beta2.Kyma) v1beta2.RemoteStatus {
 	accepted := *before.DeepCopy()
 	accepted.UID = string(copied.UID)
@@ -62,8 +61,8 @@ func acceptedFrom(before *v1beta2.RemoteStatus, copied *v1beta2.Kyma) v1beta2.Re
 	return accepted
 }
 
-// noteRefused notes which generation of the remote Kyma was refused, so that the sweep does not take it for
-// a new edit each time. What was last accepted stays.
+// noteRefused records the refused generation of the remote Kyma, so that the sweep does not take it for a new edit each
+// time. The last accepted state stays in force.
 func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma) error {
 	if !desired.IsAccepted(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
 		return nil
@@ -80,9 +79,10 @@ func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	}
 }
 
-// planned adds the plan that follows from what is accepted to the same write, which saves the resolution a write of its own. If
-// there is no plan now, or another one later, the resolution records it. So it does with a plan that changes Manifests that are
-// there: until they are written, which may be long if the rest of the synchronization fails, their modules are worked on as they are.
+// planned returns a change that adds the resulting plan to the same status write, which saves the resolution a write. It
+// returns nil if there is no plan now; the resolution then records the plan. planned does not record a plan that changes
+// existing Manifests. Those are written by the resolution, which may be much later if the rest of the synchronization
+// fails. Before that, their modules must match the recorded plan.
 func (a *Activities) planned(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) func(*v1beta2.KymaStatus) {
 	if a.Plan == nil {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// The rest of a synchronization may fail for long. Until the Manifests are written, they have to be as planned.
-func TestAPlanThatChangesWhatIsThereIsNotRecordedBeforeTheManifests(t *testing.T) {
+// The rest of a synchronization may fail for a long time. Until the Manifests are written, they must match the recorded
+// plan.
+func TestAPlanThatChangesExistingManifestsIsNotRecordedEarly(t *testing.T) {
 	entry := func(name, digest string) v1beta2.PlannedManifest {
 		return v1beta2.PlannedManifest{Name: name, Digest: digest}
 	}
@@ -18,11 +19,11 @@ func TestAPlanThatChangesWhatIsThereIsNotRecordedBeforeTheManifests(t *testing.T
 		plan     []v1beta2.PlannedManifest
 		recorded bool
 	}{
-		"a further module":   {[]v1beta2.PlannedManifest{entry("a", "1"), entry("b", "1")}, true},
-		"another version":    {[]v1beta2.PlannedManifest{entry("a", "2"), entry("b", "1")}, false},
-		"a module less":      {[]v1beta2.PlannedManifest{entry("b", "1")}, false},
-		"the same once more": {[]v1beta2.PlannedManifest{entry("a", "1")}, true},
-		"no module any more": {nil, false},
+		"a further module": {[]v1beta2.PlannedManifest{entry("a", "1"), entry("b", "1")}, true},
+		"another version":  {[]v1beta2.PlannedManifest{entry("a", "2"), entry("b", "1")}, false},
+		"one module less":  {[]v1beta2.PlannedManifest{entry("b", "1")}, false},
+		"the same plan":    {[]v1beta2.PlannedManifest{entry("a", "1")}, true},
+		"no modules":       {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Activities{Options: Options{Plan: func(context.Context, *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error) {

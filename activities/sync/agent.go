@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// ReasonAgent: the certificate of the agent could not be brought to the remote cluster.
+	// ReasonAgent: the certificate of the agent could not be written to the remote cluster.
 	ReasonAgent = "AgentNotSynchronized"
-	// ReasonNoRuntimeID: the Kyma does not say the runtime id, by which the events of its cluster are told from others'.
+	// ReasonNoRuntimeID: the Kyma has no runtime id, which identifies the events of its cluster.
 	ReasonNoRuntimeID = "RuntimeIDMissing"
-	// AgentDiffers is what Probe says of a cluster where somebody has changed or removed the certificate of the agent.
+	// AgentDiffers is Probe's reason if somebody changed or removed the certificate of the agent in the remote cluster.
 	AgentDiffers = "certificate of the agent in the remote cluster differs"
 )
 
-// ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its RemoteAgent. Where
-// remote clusters send no events, what an agent left is removed.
+// ensureAgent writes the certificate of the agent to the remote cluster. The RemoteAgent contains everything else about
+// the agent. If remote clusters send no events, ensureAgent removes what an earlier agent left.
 func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if !a.Settings.Watching.Enabled() {
 		return a.removeAgent(ctx, kyma, s, r)
@@ -46,8 +46,8 @@ func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	return err
 }
 
-// probeAgent tells whether somebody has changed or removed the certificate of the agent in the remote cluster, and putting it
-// right is worth another synchronization. It reads metadata alone, and nothing where there is no certificate to bring.
+// probeAgent reports whether somebody changed or removed the certificate of the agent in the remote cluster, and whether
+// this is worth another synchronization. It reads only metadata, and reads nothing if no certificate has been issued.
 func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, awaited bool) (bool, error) {
 	watching := a.Settings.Watching
 	if !watching.Enabled() || kyma.Labels[shared.LabelRuntimeID] == "" {
@@ -68,7 +68,7 @@ func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desir
 	return awaited || a.reverts.isWorthSync(kyma, AgentDiffers, found, "", desired.DigestOf(issued)), nil
 }
 
-// agentReason is why ensureAgent fails where nothing else is known.
+// agentReason returns the default reason for failures of ensureAgent.
 func (a *Activities) agentReason() string {
 	if a.Settings.Watching.Enabled() {
 		return ReasonAgent
@@ -76,12 +76,12 @@ func (a *Activities) agentReason() string {
 	return ReasonUpstreamsAgent
 }
 
-// certificateOf is the certificate that the agent of a Kyma needs.
+// certificateOf returns the request for the certificate of a Kyma's agent.
 func (a *Activities) certificateOf(kyma *v1beta2.Kyma, s desired.Sync) (certificates.Request, error) {
 	id := kyma.Labels[shared.LabelRuntimeID]
 	if id == "" {
 		return certificates.Request{}, fault.New(fault.Rejected, ReasonNoRuntimeID,
-			"the Kyma has no label %s, by which the events of its cluster are recognized", shared.LabelRuntimeID)
+			"the Kyma has no label %s, which identifies the events of its cluster", shared.LabelRuntimeID)
 	}
 	return certificates.Request{
 		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id, Revoked: kyma.Annotations[shared.AnnotationRevokedCertificates],

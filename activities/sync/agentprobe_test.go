@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// issuer has the certificate of an agent, and knows how often it was asked.
+// issuer issues the certificate of an agent, and counts the requests.
 type issuer struct {
 	asked int
 	err   error
@@ -32,7 +32,7 @@ func (i *issuer) Ensure(context.Context, certificates.Request) (certificates.Iss
 	return certificates.Issued{Certificate: []byte("certificate"), PrivateKey: []byte(agentKey), Authorities: []byte("authorities"), Version: "1"}, i.err
 }
 
-// watched is an instance with events, and a Kyma whose agent has its certificate.
+// watched returns an instance with events, and a Kyma with an agent that has its certificate.
 func watched(t *testing.T) (*bench, *issuer) {
 	t.Helper()
 	kyma := desiredtest.Kyma("keda")
@@ -82,7 +82,7 @@ func TestTheCertificateOfTheAgentAddsOneReadOfMetadataToAnIdlePass(t *testing.T)
 	}, without(b.remote.Reads(), "get Namespace kube-system"))
 	require.Empty(t, b.remote.Writes())
 	require.Empty(t, b.control.Writes())
-	require.Equal(t, asked, i.asked, "nobody issues anything in a pass")
+	require.Equal(t, asked, i.asked, "a pass issues no certificate")
 }
 
 func without(all []string, one string) []string {
@@ -95,7 +95,7 @@ func without(all []string, one string) []string {
 	return rest
 }
 
-func TestTheSweepFindsTheCertificateOfTheAgentChangedAndASynchronizationPutsItRight(t *testing.T) {
+func TestTheSweepFindsAChangedAgentCertificateAndASynchronizationRestoresIt(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *bench){
 		"deleted": func(t *testing.T, b *bench) { require.NoError(t, b.remote.Delete(t.Context(), b.agentSecret(t))) },
 		"edited": func(t *testing.T, b *bench) {
@@ -123,7 +123,7 @@ func TestTheSweepFindsTheCertificateOfTheAgentChangedAndASynchronizationPutsItRi
 	}
 }
 
-func TestWhereThereIsNoCertificateToBringNoneIsMissed(t *testing.T) {
+func TestAnAgentCertificateThatIsNotIssuedIsNotMissed(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *bench, *v1beta2.Kyma){
 		"no runtime id": func(_ *testing.T, _ *bench, kyma *v1beta2.Kyma) { delete(kyma.Labels, shared.LabelRuntimeID) },
 		"none issued yet": func(t *testing.T, b *bench, kyma *v1beta2.Kyma) {
@@ -145,7 +145,7 @@ func TestWhereThereIsNoCertificateToBringNoneIsMissed(t *testing.T) {
 	}
 }
 
-func TestAnAgentsCertificateThatIsTakenAwayEachTimeIsBroughtOnceADayOnly(t *testing.T) {
+func TestAnAgentCertificateThatIsRemovedEachTimeIsRestoredOnceADay(t *testing.T) {
 	b, _ := watched(t)
 	told := &heard{}
 	b.reverts = newReverts(told, nil)

@@ -25,18 +25,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// A cluster that never answers holds the slot of its activity for one limit, whatever it is that it does not do: the
-// first request ends the activity, and Temporal does not try it again. So those behind it in the queue come to their
-// turn. The test would not end if the activity did not.
+// A cluster that never answers holds the slot of its activity for one timeout, however it fails to answer: the first
+// request ends the activity, and Temporal does not retry it. The activities behind it in the queue can then run. This
+// test would hang if the activity did.
 func TestABlackHoledClusterFreesItsSlot(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		at   func(t *testing.T) clientcmdapi.Cluster
 	}{
-		{"it accepts connections and says nothing", acceptsOnly},
-		{"it takes requests and never answers", func(t *testing.T) clientcmdapi.Cluster { return hangs(t, "") }},
-		{"it begins to answer and never ends", func(t *testing.T) clientcmdapi.Cluster { return hangs(t, `{"kind":`) }},
+		{"it accepts connections and sends nothing", acceptsOnly},
+		{"it accepts requests and never answers", func(t *testing.T) clientcmdapi.Cluster { return hangs(t, "") }},
+		{"it starts an answer and never ends it", func(t *testing.T) clientcmdapi.Cluster { return hangs(t, `{"kind":`) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,19 +47,19 @@ func TestABlackHoledClusterFreesItsSlot(t *testing.T) {
 			_, err := b.SyncRemote(t.Context(), b.in)
 			var failed *temporal.ApplicationError
 			require.ErrorAs(t, err, &failed)
-			require.True(t, failed.NonRetryable(), "the workflow has the word, which backs off without a slot")
+			require.True(t, failed.NonRetryable(), "the workflow backs off, without holding a slot")
 			f := fault.FromTemporal(err)
 			require.Equal(t, fault.Unreachable, f.Kind)
 			require.Equal(t, clusters.ReasonUnreachableTimeout, f.Reason)
 
-			// As in the sweep, which has few slots.
+			// Like the sweep, which has few slots.
 			_, _, err = b.Probe(t.Context(), b.kyma(t), false)
 			require.Equal(t, clusters.ReasonUnreachableTimeout, fault.Of(err).Reason)
 		})
 	}
 }
 
-// registryFor is a registry with short limits, and a control plane that knows one access Secret.
+// registryFor returns a registry with short timeouts, and a control plane with one access Secret.
 func registryFor(t *testing.T, cluster clientcmdapi.Cluster) *clusters.Registry {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -89,7 +89,7 @@ func registryFor(t *testing.T, cluster clientcmdapi.Cluster) *clusters.Registry 
 	return registry
 }
 
-// acceptsOnly is a cluster of which nothing but its connections is there.
+// acceptsOnly returns a cluster that accepts connections and does nothing else.
 func acceptsOnly(t *testing.T) clientcmdapi.Cluster {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +118,7 @@ func acceptsOnly(t *testing.T) clientcmdapi.Cluster {
 	return clientcmdapi.Cluster{Server: "https://" + listener.Addr().String()}
 }
 
-// hangs is a cluster that takes requests, answers with this much, and then no more.
+// hangs returns a cluster that accepts requests, answers with this beginning, and then hangs.
 func hangs(t *testing.T, begin string) clientcmdapi.Cluster {
 	t.Helper()
 	leave := make(chan struct{})

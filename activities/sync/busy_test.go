@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// answers is a cluster that answers everything with the same.
+// answers returns a cluster that gives the same answer to every request.
 func answers(t *testing.T, status int, body string) clientcmdapi.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -33,9 +33,9 @@ func answers(t *testing.T, status int, body string) clientcmdapi.Cluster {
 	}
 }
 
-// Five tries that wait as long as a cluster asks for are minutes, in which a new Kyma has no status at all: the workflow
-// writes one as soon as the activity ends.
-func TestANewKymaSaysAtOnceThatItsClusterAsksToComeAgain(t *testing.T) {
+// Five attempts that wait as long as a cluster asks for take minutes. A new Kyma has no status for that time, because the
+// workflow writes one only when the activity ends.
+func TestANewKymaImmediatelyReportsThatItsClusterIsBusy(t *testing.T) {
 	const busy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":30}}`
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.Clusters = registryFor(t, answers(t, http.StatusTooManyRequests, busy))
@@ -54,11 +54,11 @@ func TestANewKymaSaysAtOnceThatItsClusterAsksToComeAgain(t *testing.T) {
 	kyma.Status.State = shared.StateProcessing
 	require.NoError(t, b.control.Status().Update(t.Context(), kyma))
 	again := failed()
-	require.False(t, again.NonRetryable(), "one that has a status can wait as it is asked to")
+	require.False(t, again.NonRetryable(), "a Kyma that has a status can wait as long as the cluster asks")
 	require.Equal(t, 30*time.Second, again.NextRetryDelay())
 }
 
-func TestWhenTheFirstFailureOfANewKymaIsSaid(t *testing.T) {
+func TestWhenTheFirstFailureOfANewKymaIsReported(t *testing.T) {
 	failure := fault.New(fault.Transient, clusters.ReasonServerFailed, "x")
 	asks := fault.New(fault.Transient, clusters.ReasonThrottled, "x")
 	asks.RetryAfter = time.Minute
@@ -68,20 +68,20 @@ func TestWhenTheFirstFailureOfANewKymaIsSaid(t *testing.T) {
 		took  time.Duration
 		want  bool
 	}{
-		"one that may have passed in a second":  {err: failure, tries: 1, took: time.Second},
-		"the second try failed too":             {err: failure, tries: 2, want: true},
-		"the try took long, as one that waited": {err: failure, tries: 1, took: 10 * time.Second, want: true},
-		"the cluster asks for a minute":         {err: asks, tries: 1, want: true},
+		"a failure that may be over in a second": {err: failure, tries: 1, took: time.Second},
+		"the second attempt failed too":          {err: failure, tries: 2, want: true},
+		"the attempt took long":                  {err: failure, tries: 1, took: 10 * time.Second, want: true},
+		"the cluster asks for a minute":          {err: asks, tries: 1, want: true},
 	} {
 		require.Equal(t, test.want, reportsAtOnce(test.err, test.tries, test.took), name)
 	}
 }
 
-func TestAClusterThatAnswersSomethingElseThanItIsAskedForIsOneThatFails(t *testing.T) {
+func TestAClusterWithUnexpectedAnswersFails(t *testing.T) {
 	for name, body := range map[string]string{
-		"another kind":      `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"secret-words"}}]}`,
-		"no kind":           `{"secret-words":1}`,
-		"a page for people": `<html>secret-words</html>`,
+		"another kind": `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"secret-words"}}]}`,
+		"no kind":      `{"secret-words":1}`,
+		"an HTML page": `<html>secret-words</html>`,
 	} {
 		b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 		b.Clusters = registryFor(t, answers(t, http.StatusOK, body))

@@ -45,7 +45,7 @@ func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
 	require.NoError(t, b.control.Update(ctx, source))
 	b.forget()
 	b.sync(t)
-	require.Equal(t, []string{"apply ModuleTemplate keda-regular"}, b.remote.Writes(), "one write for one difference")
+	require.Equal(t, []string{"apply ModuleTemplate keda-regular"}, b.remote.Writes(), "one difference costs one write")
 	require.Contains(t, string(remoteTemplate(t, b, "keda-regular").Spec.Descriptor.Raw), "1.1.0")
 
 	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(source), source))
@@ -53,10 +53,10 @@ func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
 	require.NoError(t, b.control.Update(ctx, source))
 	b.forget()
 	b.sync(t)
-	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "it is no longer allowed")
+	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "the module is no longer allowed")
 }
 
-func TestWithItsReleaseMetaAModuleLeavesTheCatalog(t *testing.T) {
+func TestAModuleLeavesTheCatalogWithItsReleaseMeta(t *testing.T) {
 	ctx := context.Background()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), meta, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
@@ -74,7 +74,7 @@ func TestWithItsReleaseMetaAModuleLeavesTheCatalog(t *testing.T) {
 	remoteTemplate(t, b, "keda-1.0.0")
 }
 
-func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T) {
+func TestTheCopyOfAReleaseMetaHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T) {
 	ctx := context.Background()
 	fast := desiredtest.Template("keda", "2.0.0")
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), fast,
@@ -83,11 +83,11 @@ func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T)
 		t.Helper()
 		copied := &v1beta2.ModuleReleaseMeta{}
 		require.NoError(t, b.remote.Get(ctx, types.NamespacedName{Namespace: "kyma-system", Name: "keda"}, copied))
-		require.Equal(t, desired.ChannelsColumn(copied), copied.Annotations[shared.AnnotationChannels], "its column says the same")
+		require.Equal(t, desired.ChannelsColumn(copied), copied.Annotations[shared.AnnotationChannels], "its column shows the same channels")
 		return desired.ChannelsColumn(copied)
 	}
 	b.sync(t)
-	require.Equal(t, "fast=2.0.0 regular=1.0.0", offered(), "a version without a template can be asked for by nobody")
+	require.Equal(t, "fast=2.0.0 regular=1.0.0", offered(), "a version without a template cannot be requested")
 
 	relabel := func(value string) {
 		require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(fast), fast))
@@ -106,7 +106,7 @@ func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T)
 	require.Empty(t, b.remote.Writes())
 }
 
-// They are set and taken off again around each removal that is held, and the remote clusters are a whole fleet.
+// These marks are set and removed around each held removal, and a whole fleet of remote clusters would get them.
 func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	ctx := context.Background()
 	template := desiredtest.Template("keda", "1.0.0")
@@ -148,12 +148,12 @@ func TestAnEditInTheRemoteCatalogIsReverted(t *testing.T) {
 			require.Equal(t, "keda", copied.Labels[shared.LabelModuleName])
 			b.forget()
 			b.sync(t)
-			require.Empty(t, b.remote.Writes(), "and then it is quiet")
+			require.Empty(t, b.remote.Writes(), "the next synchronization writes nothing")
 		})
 	}
 }
 
-func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
+func TestObjectsOfOthersInTheRemoteCatalogStayUnchanged(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	userProvided := func(name string) *v1beta2.ModuleTemplate {
@@ -206,13 +206,13 @@ func TestTheCatalogCanBeSwitchedOff(t *testing.T) {
 
 	set(&off)
 	require.True(t, b.sync(t).CatalogOff)
-	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "what was brought before goes, and nothing else")
+	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "only our copies are deleted")
 	b.forget()
 	b.sync(t)
 	require.Empty(t, b.remote.Writes())
 }
 
-func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
+func TestTheNextKymaOwnsTheCatalogOfAKymaThatIsGone(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.sync(t)
@@ -236,7 +236,7 @@ func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
 	earlier("abandoned")
 	b.forget()
 	b.sync(t)
-	require.Empty(t, b.remote.Writes(), "it is there, and shares the namespace")
+	require.Empty(t, b.remote.Writes(), "that Kyma exists, and shares the namespace")
 
 	require.NoError(t, b.control.Delete(ctx, other))
 	b.forget()
@@ -248,7 +248,7 @@ func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
 	require.Empty(t, b.remote.Writes())
 }
 
-func TestACopyWhoseFieldManagersWereClearedIsOursAgain(t *testing.T) {
+func TestACopyWithClearedFieldManagersIsOursAgain(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.sync(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Modules are resolved after the synchronization, so that a new cluster would wait for minutes for its first.
-func TestNobodyWaitsUntilALargeCatalogIsCopied(t *testing.T) {
+// Modules are resolved after the synchronization, so a new cluster would wait minutes for its first module.
+func TestModulesDoNotWaitForACopyOfALargeCatalog(t *testing.T) {
 	const templates = 100
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	for i := range templates {
@@ -35,7 +35,7 @@ func TestNobodyWaitsUntilALargeCatalogIsCopied(t *testing.T) {
 	}
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
-	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "it is reconciled again, and no error")
+	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "the Kyma is reconciled again, without an error")
 	require.Contains(t, result.Faults[fault.PartCatalog].Message, "31 of 100 objects that differ")
 	reconciles := 1
 	for ; !result.Faults[fault.PartCatalog].IsZero(); reconciles++ {

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// connect gives access to the Kyma's cluster and finds out which one it is. In the background, access that is known is not
-// read again, and the cluster may be recognized.
+// connect returns access to the Kyma's cluster and finds out which cluster it is. In the background, it does not read
+// known access again, and it may recognize the cluster.
 func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, background bool) (*session, error) {
 	access := a.Clusters.ForKyma
 	if background {
@@ -45,7 +45,7 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return nil, clusters.IsControlPlane(desired.NameOf(kyma))
 	}
 	if !kyma.DeletionTimestamp.IsZero() && desired.Placed(kyma) {
-		// What is to be cleaned up is in the recorded cluster. Another one would seem clean already.
+		// The objects to clean up are in the recorded cluster. Another cluster would seem clean already.
 		if err := clusters.Changed(desired.NameOf(kyma), kyma.Status.Remote.Cluster, r.UID, true); err != nil {
 			return nil, err
 		}
@@ -56,10 +56,10 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	return r, nil
 }
 
-// accessTo gives access to the cluster of a Kyma: Clusters.ForKyma or Clusters.Reach.
+// accessTo returns access to the cluster of a Kyma. It is Clusters.ForKyma or Clusters.Reach.
 type accessTo func(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 
-// reach gives access without asking which cluster it is.
+// reach returns access without asking the cluster which one it is.
 func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, to accessTo) (*session, error) {
 	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.Settings) {
 		return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,

@@ -8,8 +8,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// deferralOf is until when the owner of a remote Kyma puts upgrades off, as it is written there and as far as a status has
-// room: what is cut is too long to be accepted.
+// deferralOf returns the owner's deferral of upgrades as written on the remote Kyma, cut to the size that a status has
+// room for. A deferral that is cut is too long to be accepted.
 func deferralOf(copied *v1beta2.Kyma) string {
 	text := strings.ToValidUTF8(copied.Annotations[shared.AnnotationDeferUpgradesUntil], "")
 	if len(text) > rollout.MaxDeferrals {
@@ -18,10 +18,10 @@ func deferralOf(copied *v1beta2.Kyma) string {
 	return text
 }
 
-// checkDeferral says what is wrong with it; empty where nothing is. It puts nothing off then.
+// checkDeferral returns what is wrong with the deferral, or "" if nothing is. An invalid deferral defers nothing.
 func checkDeferral(copied *v1beta2.Kyma) string {
 	if _, err := rollout.ParseDeferrals(deferralOf(copied)); err != nil {
-		return "its annotation " + shared.AnnotationDeferUpgradesUntil + " puts nothing off: " + err.Error()
+		return "its annotation " + shared.AnnotationDeferUpgradesUntil + " defers nothing: " + err.Error()
 	}
 	return ""
 }

@@ -36,8 +36,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// pair is a control plane and a remote cluster with real API servers, in which everything of a test has a namespace
-// of its own.
+// pair is a control plane and a remote cluster with real API servers, with separate namespaces for each test.
 type pair struct {
 	t               *testing.T
 	namespace       string
@@ -47,7 +46,7 @@ type pair struct {
 	sync            *syncing.Activities
 }
 
-// requests lists what was asked of the remote cluster about our own kinds, lists with what they ask to be answered in.
+// requests records the requests to the remote cluster about our own kinds. Lists are recorded with the requested format.
 type requests struct {
 	mu   sync.Mutex
 	list []string
@@ -93,7 +92,7 @@ func newPair(t *testing.T) *pair {
 	t.Helper()
 	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
 	if other := os.Getenv("FLEET_REMOTE_1_KUBECONFIG"); other != "" && other != controlPath {
-		// Other packages' tests, which run at the same time, take our definitions out of the usual one.
+		// Tests of other packages, which run at the same time, remove our CRDs from the usual cluster.
 		remotePath = other
 	}
 	ctx := context.Background()
@@ -136,7 +135,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// cached is a cache of this test's namespace in the control plane, with the indexes that lookups need.
+// cached returns a cache of this test's namespace in the control plane, with the indexes that lookups need.
 func (p *pair) cached(path string) client.Reader {
 	p.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -161,7 +160,7 @@ func (p *pair) cached(path string) client.Reader {
 	return catalog
 }
 
-// define brings the definitions, where no other test has yet, and waits until they are served.
+// define creates the CRDs, unless another test has, and waits until they are served.
 func (p *pair) define() {
 	p.t.Helper()
 	for _, c := range []client.Client{p.control, p.remote} {
@@ -178,7 +177,7 @@ func (p *pair) define() {
 	}
 }
 
-// isServed asks a cluster for the kind of each definition, and tells whether it serves them all.
+// isServed asks a cluster for the kind of each CRD, and reports whether it serves all of them.
 func isServed(c client.Client, definitions map[string]*apiextensionsv1.CustomResourceDefinition) bool {
 	served := true
 	for _, definition := range definitions {
@@ -192,7 +191,7 @@ func isServed(c client.Client, definitions map[string]*apiextensionsv1.CustomRes
 	return served
 }
 
-// leave takes the definitions out of the remote cluster, for later tests expect none, and lets the Kyma go.
+// leave removes the CRDs from the remote cluster, because later tests expect none, and releases the Kyma.
 func (p *pair) leave() {
 	ctx := context.Background()
 	kyma := &v1beta2.Kyma{}
@@ -202,8 +201,8 @@ func (p *pair) leave() {
 	}
 	all, err := crds.All()
 	require.NoError(p.t, err)
-	// An API server that has to serve a kind for the first time while it deletes the definition fails at that, and tries
-	// again only minutes later. Where a kind is served no more, this is in vain.
+	// If an API server has to serve a kind for the first time while it deletes the CRD, the deletion fails, and the
+	// server retries only minutes later. If the kind is no longer served, this request fails, which is fine.
 	isServed(p.remote, all)
 	for _, definition := range all {
 		require.NoError(p.t, client.IgnoreNotFound(p.remote.Delete(ctx, definition)))
@@ -218,7 +217,7 @@ func (p *pair) leave() {
 	}, 3*time.Minute, 200*time.Millisecond)
 }
 
-// offer puts an object of this instance into the control plane.
+// offer creates an object of this instance in the control plane.
 func (p *pair) offer(object client.Object) {
 	p.t.Helper()
 	labels := object.GetLabels()
@@ -230,7 +229,7 @@ func (p *pair) offer(object client.Object) {
 	p.settle()
 }
 
-// settle waits until the cache shows the templates as they are.
+// settle waits until the cache shows the current templates.
 func (p *pair) settle() {
 	p.t.Helper()
 	versions := func(from client.Reader) []string {
@@ -251,7 +250,7 @@ func (p *pair) settle() {
 	require.Eventually(p.t, func() bool { return slices.Equal(versions(p.control), versions(p.catalog)) }, time.Minute, 10*time.Millisecond)
 }
 
-// reconcile is one synchronization; what it asked of the remote cluster is in the requests.
+// reconcile runs one synchronization and records its requests to the remote cluster.
 func (p *pair) reconcile() syncing.Result {
 	p.t.Helper()
 	p.settle()
@@ -295,11 +294,11 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	require.Equal(t, steady, p.requests.since(), "one list of metadata for each kind")
 
 	for name, edit := range map[string]func(*v1beta2.ModuleTemplate){
-		"a field that we set":            func(m *v1beta2.ModuleTemplate) { m.Spec.Channel = "fast" },
-		"a field that we do not set":     func(m *v1beta2.ModuleTemplate) { m.Spec.Mandatory, m.Spec.RequiresDowntime = true, true },
-		"an object that we do not set":   func(m *v1beta2.ModuleTemplate) { m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"kind":"X"}`)} },
-		"a list that we do not set":      func(m *v1beta2.ModuleTemplate) { m.Spec.Resources = []v1beta2.Resource{{Name: "x", Link: "https://x"}} },
-		"a descriptor that is not there": func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil },
+		"a field that we set":          func(m *v1beta2.ModuleTemplate) { m.Spec.Channel = "fast" },
+		"a field that we do not set":   func(m *v1beta2.ModuleTemplate) { m.Spec.Mandatory, m.Spec.RequiresDowntime = true, true },
+		"an object that we do not set": func(m *v1beta2.ModuleTemplate) { m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"kind":"X"}`)} },
+		"a list that we do not set":    func(m *v1beta2.ModuleTemplate) { m.Spec.Resources = []v1beta2.Resource{{Name: "x", Link: "https://x"}} },
+		"a missing descriptor":         func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil },
 		"a field within the descriptor": func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor.Raw = []byte(strings.Replace(string(m.Spec.Descriptor.Raw), `"component":{`, `"component":{"creationTime":"x",`, 1))
 		},
@@ -325,7 +324,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 			restored.Spec.Descriptor = original.Descriptor
 			require.Equal(t, original, restored.Spec)
 			require.Equal(t, "keda", restored.Labels[shared.LabelModuleName])
-			require.Zero(t, p.reconcile().Writes, "and then it is quiet")
+			require.Zero(t, p.reconcile().Writes, "the next synchronization writes nothing")
 		})
 	}
 
@@ -335,7 +334,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	p.offer(desiredtest.ChannelTemplate("other", "regular", "1.0.0"))
 	result = p.reconcile()
 	require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate other-regular")
-	require.Equal(t, "mine", p.inRemote("other-regular").Labels[shared.LabelModuleName], "it is its owner's")
+	require.Equal(t, "mine", p.inRemote("other-regular").Labels[shared.LabelModuleName], "the template belongs to its owner")
 	require.Zero(t, result.Writes)
 
 	template := &v1beta2.ModuleTemplate{}
@@ -373,7 +372,7 @@ func TestAUserProvidedTemplateOnRealClusters(t *testing.T) {
 
 	result := p.reconcile()
 	require.Empty(t, result.Refused)
-	require.Len(t, result.Imported, 1, "two entries mean the same")
+	require.Len(t, result.Imported, 1, "two entries refer to the same template")
 	key := types.NamespacedName{Namespace: p.namespace, Name: desired.ImportedName(p.kyma(), p.namespace, made.Name)}
 	taken := &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, taken))
@@ -387,7 +386,7 @@ func TestAUserProvidedTemplateOnRealClusters(t *testing.T) {
 	}
 
 	require.Empty(t, p.reconcile().Imported)
-	require.Len(t, p.requests.since(), 3, "the catalog's list says that it is the same")
+	require.Len(t, p.requests.since(), 3, "the catalog's list shows that the template is unchanged")
 	unchanged := &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, unchanged))
 	require.Equal(t, taken.ResourceVersion, unchanged.ResourceVersion)
@@ -401,20 +400,20 @@ func TestAUserProvidedTemplateOnRealClusters(t *testing.T) {
 	taken = &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, taken))
 	require.Equal(t, "https://example.com", taken.Spec.Info.Repository)
-	require.False(t, taken.Spec.Mandatory || taken.Spec.RequiresDowntime, "what was added to the copy is taken out")
+	require.False(t, taken.Spec.Mandatory || taken.Spec.RequiresDowntime, "additions to the copy are removed")
 	require.Empty(t, p.reconcile().Imported)
 
 	kyma := p.kyma()
 	require.NoError(t, p.control.Delete(ctx, kyma))
 	kyma = p.kyma()
-	require.NoError(t, p.control.Get(ctx, key, taken), "it stays for as long as the Kyma is there")
+	require.NoError(t, p.control.Get(ctx, key, taken), "the copy stays as long as the Kyma exists")
 	kyma.Finalizers = nil
 	require.NoError(t, p.control.Update(ctx, kyma))
 	require.Eventually(t, func() bool { return apierrors.IsNotFound(p.control.Get(ctx, key, taken)) },
-		3*time.Minute, 200*time.Millisecond, "and goes with it")
+		3*time.Minute, 200*time.Millisecond, "the copy is deleted with the Kyma")
 }
 
-func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
+func TestAClusterThatTheAccessNoLongerLeadsToDoesNotCountAsClean(t *testing.T) {
 	p := newPair(t)
 	ctx := context.Background()
 	p.reconcile()
@@ -430,7 +429,7 @@ func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
 	p.requests.since()
 	_, err = p.sync.CleanupRemote(ctx, in)
 	require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
-	require.Empty(t, p.requests.since(), "nothing of ours is asked for there")
+	require.Empty(t, p.requests.since(), "no request asks for our objects there")
 
 	secret.Data["config"] = right
 	require.NoError(t, p.control.Update(ctx, secret))

@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// forceRemoteKyma takes the finalizers off the remote Kyma that is being deleted. One that a protected finalizer holds
-// is left, and said to be.
+// forceRemoteKyma removes the finalizers of the remote Kyma under deletion. If a protected finalizer holds the remote
+// Kyma, it stays, and the error says so.
 func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName, uid types.UID) error {
 	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
 	err := r.Get(ctx, key, found)
@@ -44,7 +44,7 @@ func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName,
 		found.Finalizers = stay
 		err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remote.FieldOwner())
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("take the finalizers off remote Kyma %s: %w", key, err)
+			return fmt.Errorf("remove the finalizers of remote Kyma %s: %w", key, err)
 		}
 		r.Writes++
 		r.force.purges.Done(r.force.kyma, object)
@@ -56,8 +56,8 @@ func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName,
 	return nil
 }
 
-// releaseRemoteKyma takes our own finalizers off a remote Kyma, which earlier generations wrote there, and says
-// which others it has.
+// releaseRemoteKyma removes our own finalizers from a remote Kyma, which earlier generations set, and returns the
+// finalizers of others.
 func (r *session) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) ([]string, error) {
 	others := kymas.OtherFinalizers(found)
 	if len(others) == len(found.Finalizers) {

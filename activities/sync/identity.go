@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// identity is the UID of the control plane's own cluster, read once.
+// identity reads the UID of the control plane's own cluster once.
 type identity struct {
 	reader client.Reader
 	known  atomic.Pointer[types.UID]

@@ -25,7 +25,7 @@ import (
 
 const allowedRegistry = "registry.example.com"
 
-// handBench is a bench whose Kyma asks for a user-provided template, default/mine, and which has it.
+// handBench returns a bench with the user-provided template default/mine and a Kyma that asks for it.
 func handBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
 	kyma := desiredtest.Kyma()
@@ -53,7 +53,7 @@ func madeTemplate(namespace, name string) *v1beta2.ModuleTemplate {
 	return template
 }
 
-// copies lists what was accepted for the Kyma, by what it was taken from.
+// copies returns the templates accepted for the Kyma, by the name of their source.
 func (b *bench) copies(t *testing.T) map[string]v1beta2.ModuleTemplate {
 	t.Helper()
 	var list v1beta2.ModuleTemplateList
@@ -111,7 +111,7 @@ func TestAUserProvidedTemplateIsImportedForItsKymaAndForItsClusterOnly(t *testin
 	require.NoError(t, err)
 	require.True(t, only)
 	require.Len(t, templates, 1)
-	require.NotContains(t, strings.Join(b.remote.Writes(), "\n"), "apply ModuleTemplate", "it is in no catalog")
+	require.NotContains(t, strings.Join(b.remote.Writes(), "\n"), "apply ModuleTemplate", "the template is in no catalog")
 }
 
 func TestASteadyReconcileOfAUserProvidedTemplateReadsItsMetadataAndWritesNothing(t *testing.T) {
@@ -134,7 +134,7 @@ func TestASteadyReconcileOfAUserProvidedTemplateReadsItsMetadataAndWritesNothing
 	require.Contains(t, b.copies(t), "kyma-system/near")
 	b.forget()
 	b.sync(t)
-	require.Len(t, b.remote.Reads(), 6, "in the remote namespace, the catalog's list is enough")
+	require.Len(t, b.remote.Reads(), 6, "in the remote namespace, the list for the catalog is enough")
 }
 
 func TestAnImportedTemplateFollowsTheUserProvidedOne(t *testing.T) {
@@ -162,7 +162,7 @@ func TestAnImportedTemplateFollowsTheUserProvidedOne(t *testing.T) {
 
 func ptrTo[T any](value T) *T { return &value }
 
-func TestAnImportedTemplateGoesWhenItIsOfNoUse(t *testing.T) {
+func TestAnImportedTemplateIsDeletedWhenItIsNoLongerUsed(t *testing.T) {
 	ctx := context.Background()
 	for name, test := range map[string]struct {
 		change  func(*testing.T, *bench)
@@ -179,7 +179,7 @@ func TestAnImportedTemplateGoesWhenItIsOfNoUse(t *testing.T) {
 				m.Annotations = map[string]string{desired.AnnotationSyncedFrom: "a/b"}
 			})
 		}, refused: "is not in the remote cluster"},
-		"its registry is allowed no longer": {change: func(t *testing.T, b *bench) { b.allow(t, "other.example.com") },
+		"its registry is no longer allowed": {change: func(t *testing.T, b *bench) { b.allow(t, "other.example.com") },
 			refused: "registry registry.example.com is not one that user-provided templates may use (allowed: other.example.com)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAnImportedTemplateGoesWhenItIsOfNoUse(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
+func TestAFailedReadDeletesNothing(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	b.remote.Fail = func(verb, object string) error {
@@ -226,13 +226,13 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 		change func(*v1beta2.ModuleTemplate)
 		want   string
 	}{
-		"one that is not there": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/missing"}, want: "ModuleTemplate default/missing of the remote cluster: is not in the remote cluster"},
-		"what is no reference":  {module: v1beta2.Module{RemoteModuleTemplateRef: "a/b/c"}, want: `remoteModuleTemplateRef "a/b/c" is neither the name nor the namespace/name of a ModuleTemplate`},
+		"a missing one":         {module: v1beta2.Module{RemoteModuleTemplateRef: "default/missing"}, want: "ModuleTemplate default/missing of the remote cluster: is not in the remote cluster"},
+		"an invalid reference":  {module: v1beta2.Module{RemoteModuleTemplateRef: "a/b/c"}, want: `remoteModuleTemplateRef "a/b/c" is neither the name nor the namespace/name of a ModuleTemplate`},
 		"one that is too large": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: large(1 << 20), want: "at most 1048576 are possible"},
 		"one with another registry": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor.Raw = []byte(strings.ReplaceAll(string(m.Spec.Descriptor.Raw), allowedRegistry, "evil.example"))
 		}, want: "registry evil.example is not one"},
-		"one without any descriptor": {
+		"one without a descriptor": {
 			module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil },
 			want: "it has no descriptor: a user-provided one needs it embedded, in spec.descriptor",
 		},
@@ -242,10 +242,10 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 		"one with nothing to install": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor = desiredtest.RawDescriptor("example.com/mine", "1.0.0")
 		}, want: "spec.descriptor: component.resources: Required value: component example.com/mine has nothing to install"},
-		"one of another version than its descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+		"one with another version than its descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Version = "9.9.9"
 		}, want: "the ModuleTemplate is of version 9.9.9"},
-		"one whose default custom resource is none": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+		"one with an invalid default custom resource": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}
 		}, want: "spec.data: "},
 	} {
@@ -265,18 +265,18 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 	}
 }
 
-func TestACopyOfATemplateThatCanNeverBeUsedGoes(t *testing.T) {
+func TestACopyOfATemplateThatCanNeverBeUsedIsDeleted(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	taken := b.copies(t)["default/mine"]
-	taken.Spec.Descriptor = nil // as it was copied once
+	taken.Spec.Descriptor = nil // earlier builds copied templates without a descriptor
 	require.NoError(t, b.control.Update(context.Background(), &taken))
 	b.editMade(t, func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil })
 	require.Contains(t, b.sync(t).Refused["own"], "it has no descriptor")
 	require.Empty(t, b.copies(t))
 }
 
-func TestWhatTheControlPlaneDoesNotAcceptIsRefused(t *testing.T) {
+func TestATemplateThatTheControlPlaneRejectsIsRefused(t *testing.T) {
 	b := handBench(t)
 	b.control.Fail = func(verb, object string) error {
 		if verb == "apply" && strings.HasPrefix(object, "ModuleTemplate") {
@@ -289,7 +289,7 @@ func TestWhatTheControlPlaneDoesNotAcceptIsRefused(t *testing.T) {
 	require.True(t, result.Faults[fault.PartTemplates].IsZero())
 }
 
-func TestSoManyAndSoLargeTemplatesAreImportedAndNoMore(t *testing.T) {
+func TestTheNumberAndSizeOfImportedTemplatesAreLimited(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	var modules []v1beta2.Module
@@ -320,7 +320,7 @@ func TestSoManyAndSoLargeTemplatesAreImportedAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAUserProvidedTemplateNeverShadowsTheControlPlanes(t *testing.T) {
+func TestAUserProvidedTemplateNeverShadowsOneOfTheControlPlane(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	b.sync(t)
@@ -328,19 +328,19 @@ func TestAUserProvidedTemplateNeverShadowsTheControlPlanes(t *testing.T) {
 	for _, module := range []v1beta2.Module{{Name: "keda-regular"}, {Name: "keda", RemoteModuleTemplateRef: "keda-regular"}} {
 		b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{module} })
 		b.sync(t)
-		require.Len(t, b.copies(t), 1, "while the control plane has none of that name")
+		require.Len(t, b.copies(t), 1, "the control plane has no template with that name")
 		template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 		require.NoError(t, b.control.Create(ctx, template))
 		result := b.sync(t)
-		require.Empty(t, b.copies(t), "the control plane's wins")
+		require.Empty(t, b.copies(t), "the control plane's template wins")
 		require.Empty(t, result.Refused)
-		require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate keda-regular", "and the condition names the one that is in its way")
-		require.Equal(t, "mine", remoteTemplate(t, b, "keda-regular").Spec.ModuleName, "which is left unchanged")
+		require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate keda-regular", "the condition names the conflicting template")
+		require.Equal(t, "mine", remoteTemplate(t, b, "keda-regular").Spec.ModuleName, "the conflicting template stays unchanged")
 		require.NoError(t, b.control.Delete(ctx, template))
 	}
 }
 
-func TestNothingIsImportedWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) {
+func TestNothingIsImportedFromTheControlPlanesOwnCluster(t *testing.T) {
 	on := true
 	kyma := desiredtest.Kyma()
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies"}
@@ -353,15 +353,15 @@ func TestNothingIsImportedWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) 
 	b.Settings.AllowControlPlaneModules = true
 	b.sync(t)
 	b.sync(t)
-	require.Empty(t, b.copies(t), "else everybody could have what is internal")
+	require.Empty(t, b.copies(t), "otherwise every Kyma could get internal templates")
 }
 
-func TestNothingIsImportedBeforeTheRemoteKymaIsKnown(t *testing.T) {
+func TestNothingIsImportedBeforeTheRemoteKymaIsAccepted(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "twice"}, {Name: "twice"}} })
 	require.False(t, b.sync(t).Faults[fault.PartInvalid].IsZero())
-	require.Len(t, b.copies(t), 1, "what was last accepted stays in force")
+	require.Len(t, b.copies(t), 1, "the last accepted state stays in force")
 }
 
 func TestTheProbeNoticesAnEditOfAUserProvidedTemplate(t *testing.T) {
@@ -399,7 +399,7 @@ func TestTheProbeNoticesAnEditOfAUserProvidedTemplate(t *testing.T) {
 	made := madeTemplate("default", "mine")
 	made.Spec.Descriptor.Raw = []byte(strings.ReplaceAll(string(made.Spec.Descriptor.Raw), allowedRegistry, "evil.example"))
 	require.NoError(t, b.remote.Create(ctx, made))
-	require.Equal(t, "template default/mine of the remote cluster was changed", probe(t, b), "it is there again")
+	require.Equal(t, "template default/mine of the remote cluster was changed", probe(t, b), "the template exists again")
 	require.NotEmpty(t, b.sync(t).Refused)
-	require.Empty(t, probe(t, b), "what is refused is not noticed at every sweep")
+	require.Empty(t, probe(t, b), "a refused template is not reported by every sweep")
 }

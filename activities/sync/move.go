@@ -13,18 +13,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// A remote Kyma whose place or rules are to be others (desired.Sync.MoveTo) moves in steps, each of which can be
+// If a remote Kyma should get another place or other rules (desired.Sync.MoveTo), it moves in steps. Each step can be
 // repeated (docs/design/sync.md#place-and-move):
 //
-//  1. what its owner asks for is accepted once more, where it still is;
-//  2. one status write records the new place, the old one in movingFrom, and what goes with it;
-//  3. it is made in the new place, with what was last accepted, and accepted there;
-//  4. what is left in the old place is deleted, and movingFrom with it.
+//  1. Accept what its owner asks for once more in the old place.
+//  2. Record the new place, and the old one in movingFrom, in one status write.
+//  3. Create the remote Kyma in the new place with the last accepted state, and accept it there.
+//  4. Delete what is left in the old place, then movingFrom.
 //
-// A second move begins when the first has ended. Installed modules stay where they are all the while.
+// A second move begins after the first has ended. Installed modules do not move.
 
-// beginMove records a move that is wanted, and returns how the Kyma is synchronized from then on. What forbids it is
-// found before: then the Kyma stays where it is.
+// beginMove records a move, and returns how the Kyma is synchronized from then on. It first checks the new place. If
+// something forbids the move, the Kyma stays where it is.
 func (a *Activities) beginMove(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) (desired.Sync, error) {
 	to := *s.MoveTo
 	if err := a.checkPlace(ctx, kyma, to, r); err != nil {
@@ -36,8 +36,8 @@ func (a *Activities) beginMove(ctx context.Context, kyma *v1beta2.Kyma, s desire
 	next.MovingFrom = &v1beta2.RemotePlace{Name: before.Name, Namespace: before.Namespace, UID: before.UID}
 	next.ImagePullSecret = ""
 	if before.Generation == v1beta2.SyncGenerationExplicit && to.Generation == v1beta2.SyncGenerationDefault {
-		// From now on the remote Kyma alone decides: it gets what the control plane's Kyma asked for until now,
-		// for nobody asked to remove that.
+		// From now on the remote Kyma alone decides. It gets the modules that the control plane's Kyma asked for so far,
+		// because nobody asked to remove them.
 		wanted := desired.WantedBy(kyma, s)
 		next.Channel, next.Modules = wanted.Channel, wanted.Modules
 	}
@@ -47,7 +47,7 @@ func (a *Activities) beginMove(ctx context.Context, kyma *v1beta2.Kyma, s desire
 	return desired.SyncOf(kyma, a.Settings), nil
 }
 
-// move begins a move and makes the remote Kyma in its new place.
+// move begins a move and creates the remote Kyma in its new place.
 func (a *Activities) move(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) (desired.Sync, error) {
 	before := s.Namespace
 	s, err := a.beginMove(ctx, kyma, s, r)
@@ -65,7 +65,7 @@ func (a *Activities) move(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	return s, err
 }
 
-// checkPlace makes sure that a remote Kyma can be in a place.
+// checkPlace returns an error if the remote Kyma cannot be in a place.
 func (a *Activities) checkPlace(ctx context.Context, kyma *v1beta2.Kyma, to desired.Place, r *session) error {
 	if err := notOntoItself(kyma, to.Name, to.Namespace, r.Own); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *Activities) checkPlace(ctx context.Context, kyma *v1beta2.Kyma, to desi
 	return a.checkOwnership(ctx, kyma, found, r)
 }
 
-// endMove deletes what is left in the old place, once the remote Kyma was accepted in the new one.
+// endMove deletes what is left in the old place, after the remote Kyma was accepted in the new place.
 func (a *Activities) endMove(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	from := kyma.Status.Remote.MovingFrom
 	if from == nil || isArriving(kyma) && !samePlace(from, s) {
@@ -95,8 +95,8 @@ func (a *Activities) endMove(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	return a.record(ctx, kyma, next)
 }
 
-// clearOldPlace deletes what a Kyma has in the place that it moves from: the catalog and the image pull Secret where the
-// namespace is another one, and the remote Kyma. The namespace stays.
+// clearOldPlace deletes a Kyma's objects in its old place: the remote Kyma and, if the namespace changes, the catalog and
+// the image pull Secret. The namespace stays.
 func (a *Activities) clearOldPlace(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	from := kyma.Status.Remote.MovingFrom
 	if from == nil || samePlace(from, s) {

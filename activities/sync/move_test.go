@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// explicit is a Kyma that names its remote namespace itself.
+// explicit returns a Kyma that names its remote namespace.
 func explicit(namespace string, modules ...string) *v1beta2.Kyma {
 	on := true
 	kyma := desiredtest.Kyma(modules...)
@@ -34,7 +34,7 @@ func (b *bench) edit(t *testing.T, change func(*v1beta2.Kyma)) {
 	require.NoError(t, b.control.Update(context.Background(), kyma))
 }
 
-// at reads the remote Kyma in a place; nil where there is none.
+// at returns the remote Kyma in a place, or nil if there is none.
 func (b *bench) at(t *testing.T, namespace, name string) *v1beta2.Kyma {
 	t.Helper()
 	kyma := &v1beta2.Kyma{}
@@ -76,7 +76,7 @@ func requireArrived(t *testing.T, b *bench) {
 	require.Equal(t, "second", templates.Items[0].Namespace)
 }
 
-func TestAnotherNamespaceIsAnOrderedMoveThatTakesTheLastWishesAlong(t *testing.T) {
+func TestAMoveToAnotherNamespaceKeepsTheLastAcceptedState(t *testing.T) {
 	b := moved(t)
 	result := b.sync(t)
 	require.True(t, result.Faults[fault.PartMove].IsZero(), "%v", result.Faults[fault.PartMove])
@@ -95,7 +95,7 @@ func TestAnotherNamespaceIsAnOrderedMoveThatTakesTheLastWishesAlong(t *testing.T
 	require.Empty(t, b.control.Writes())
 }
 
-func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
+func TestAMoveThatIsInterruptedAnywhereIsCompleted(t *testing.T) {
 	b := moved(t)
 	b.sync(t)
 	steps := len(b.remote.Writes()) + len(b.control.Writes())
@@ -121,7 +121,7 @@ func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
 			}
 			b.control.Fail, b.remote.Fail = nil, nil
 			wanted := b.kyma(t).Status.Remote
-			require.True(t, desired.IsAccepted(b.kyma(t)), "what was last asked for stays known: %v", wanted)
+			require.True(t, desired.IsAccepted(b.kyma(t)), "the last accepted state stays known: %v", wanted)
 			b.assemble(t, desired.Settings{}, "1.0.0")
 			b.sync(t)
 			requireArrived(t, b)
@@ -129,7 +129,7 @@ func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
 	}
 }
 
-func TestAMoveGoesOnlyWhereARemoteKymaMayBe(t *testing.T) {
+func TestAMoveIsRefusedIfTheNewPlaceIsTaken(t *testing.T) {
 	b := moved(t)
 	other, recorded := otherKyma("remote-uid"), otherKyma("remote-uid").Status
 	require.NoError(t, b.control.Create(context.Background(), other))
@@ -141,13 +141,13 @@ func TestAMoveGoesOnlyWhereARemoteKymaMayBe(t *testing.T) {
 	result := b.sync(t)
 	require.Equal(t, ReasonRemoteKymaOwned, result.Faults[fault.PartMove].Reason)
 	require.Equal(t, fault.Rejected, result.Faults[fault.PartMove].Kind)
-	require.NotNil(t, b.at(t, "first", "kyma-sample"), "it stays where it is")
+	require.NotNil(t, b.at(t, "first", "kyma-sample"), "the remote Kyma stays where it is")
 	require.Equal(t, "first", b.kyma(t).Status.Remote.Namespace)
-	require.Equal(t, []string{"btp"}, names(b.kyma(t).Status.Remote.Modules), "and is served there")
+	require.Equal(t, []string{"btp"}, names(b.kyma(t).Status.Remote.Modules), "the remote Kyma is still accepted there")
 	require.Equal(t, []string{"istio"}, names(b.at(t, "second", "kyma-sample").Spec.Modules))
 }
 
-func TestWhatIsInTheNewPlaceAlreadyGetsWhatWasLastAccepted(t *testing.T) {
+func TestAKymaInTheNewPlaceGetsTheLastAcceptedState(t *testing.T) {
 	b := moved(t)
 	before := desiredtest.Kyma("istio")
 	before.Namespace, before.Labels, before.Annotations = "second", nil, nil
@@ -156,7 +156,7 @@ func TestWhatIsInTheNewPlaceAlreadyGetsWhatWasLastAccepted(t *testing.T) {
 	requireArrived(t, b)
 }
 
-func TestAnOldRemoteKymaThatIsHeldKeepsTheMoveOpenAndEditsCount(t *testing.T) {
+func TestAHeldOldRemoteKymaKeepsTheMoveOpenAndEditsAreAccepted(t *testing.T) {
 	ctx := context.Background()
 	b := moved(t)
 	held := b.at(t, "first", "kyma-sample")
@@ -171,7 +171,7 @@ func TestAnOldRemoteKymaThatIsHeldKeepsTheMoveOpenAndEditsCount(t *testing.T) {
 	there.Spec.Modules = []v1beta2.Module{{Name: "btp"}, {Name: "istio"}}
 	require.NoError(t, b.remote.Update(ctx, there))
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = "third" })
-	require.True(t, b.sync(t).AcceptedChange, "the new one is what counts")
+	require.True(t, b.sync(t).AcceptedChange, "edits of the new remote Kyma are accepted")
 	require.Equal(t, "second", b.kyma(t).Status.Remote.Namespace, "one move at a time")
 
 	held = b.at(t, "first", "kyma-sample")
@@ -206,8 +206,8 @@ func TestAKymaDeletedInTheMiddleOfAMoveIsCleanedUpInBothPlaces(t *testing.T) {
 	require.Nil(t, b.at(t, "second", "kyma-sample"))
 }
 
-func TestTheRulesChangeWithoutAnyModuleBeingLost(t *testing.T) {
-	t.Run("with spec.sync taken away, the remote Kyma alone decides, and has what both asked for", func(t *testing.T) {
+func TestChangingTheRulesLosesNoModule(t *testing.T) {
+	t.Run("without spec.sync the remote Kyma alone decides, and has what both asked for", func(t *testing.T) {
 		b := newBench(t, explicit("first", "keda"), desired.Settings{})
 		b.sync(t)
 		there := b.at(t, "first", "kyma-sample")
@@ -222,7 +222,7 @@ func TestTheRulesChangeWithoutAnyModuleBeingLost(t *testing.T) {
 		require.Equal(t, []string{"keda", "btp"}, names(wanted.Modules))
 		require.Nil(t, b.at(t, "first", "kyma-sample"))
 	})
-	t.Run("with spec.sync set for the very same place, only the rules are others", func(t *testing.T) {
+	t.Run("with spec.sync set to the same place, only the rules change", func(t *testing.T) {
 		kyma := desiredtest.Kyma("keda")
 		kyma.Name = "default"
 		b := newBench(t, kyma, desired.Settings{})
@@ -244,7 +244,7 @@ func TestTheRulesChangeWithoutAnyModuleBeingLost(t *testing.T) {
 		require.Equal(t, []string{"keda", "istio"}, names(b.remoteKyma(t).Spec.Modules), "nobody asked to remove istio")
 		require.Equal(t, uid, b.remoteKyma(t).UID)
 	})
-	t.Run("other flags move it too", func(t *testing.T) {
+	t.Run("changed flags move it too", func(t *testing.T) {
 		b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 		b.sync(t)
 		b.assemble(t, desired.Settings{SyncNamespace: "other-system", RemoteKymaName: "cluster"}, "1.0.0")

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/remote"
 )
 
-// namespaceLabels are those of the remote namespace (docs/contract.md#labels).
+// namespaceLabels returns the labels of the remote namespace (docs/contract.md#labels).
 func namespaceLabels() map[string]string {
 	return map[string]string{
 		shared.LabelIstioInjection: shared.ValueEnabled,
@@ -22,8 +22,8 @@ func namespaceLabels() map[string]string {
 	}
 }
 
-// ensureNamespace creates the remote namespace where it is missing. The labels are kept on what we created,
-// and on the namespace that the flag names; a namespace that somebody else made is theirs.
+// ensureNamespace creates the remote namespace if it is missing. It keeps our labels on a namespace that we created, and
+// on the namespace that the flag names. Other namespaces belong to whoever created them.
 func (a *Activities) ensureNamespace(ctx context.Context, r *session, name string, first bool) error {
 	if first {
 		created, err := r.createNamespace(ctx, name)

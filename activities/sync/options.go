@@ -25,51 +25,47 @@ import (
 
 // Clusters gives access to the clusters of Kymas.
 type Clusters interface {
-	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
-	// fault.Errors.
+	// ForKyma returns access to the cluster of this Kyma's access Secret. Its errors are fault.Errors.
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
-	// Reach is ForKyma for who only reads: it asks the control plane nothing where access is known.
+	// Reach is ForKyma for callers that only read. If access is known, it sends no request to the control plane.
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// Options are what the activities need.
+// Options configures the activities.
 type Options struct {
-	// Settings are the instance's flags.
 	Settings desired.Settings
-	// ControlPlane reads and writes the control plane, uncached.
+	// ControlPlane reads and writes the control plane without a cache.
 	ControlPlane client.Client
 	// Catalog reads ModuleTemplates and ModuleReleaseMetas from a cache.
 	Catalog client.Reader
-	// Known knows which Manifests and access Secrets there are; by default they are listed in the control plane.
-	Known *fleet.Fleet
-	// Clusters gives access to remote clusters.
+	// Known knows which Manifests and access Secrets exist. By default it lists them in the control plane.
+	Known    *fleet.Fleet
 	Clusters Clusters
-	// Definitions are the CustomResourceDefinitions that remote clusters get: Kyma, ModuleTemplate and
-	// ModuleReleaseMeta.
+	// Definitions are the CRDs that remote clusters get: Kyma, ModuleTemplate and ModuleReleaseMeta.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
-	// PullSecret is the image pull Secret; needed where Settings.ImagePullSecret is set.
+	// PullSecret is the image pull Secret. It must not be nil if Settings.ImagePullSecret is set.
 	PullSecret PullSecret
-	// Certificates issues the certificates of agents; needed where Settings.Watching is enabled.
+	// Certificates issues the certificates of agents. It must not be nil if Settings.Watching is enabled.
 	Certificates Certificates
-	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that user-provided ModuleTemplates in
-	// remote clusters may take their parts from; none by default, so that only those are of use that leave
-	// their descriptor to our own registry.
+	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, from which user-provided ModuleTemplates in
+	// remote clusters may fetch their parts. By default there are none. Then a user-provided template can only be used if
+	// its descriptor comes from our own registry.
 	RemoteTemplateRegistries []string
-	// Plan returns the names of the Manifests that a Kyma is to have, and how each is to be; by default, only the resolution
-	// plans.
+	// Plan returns the names of a Kyma's planned Manifests, and the planned state of each. If Plan is nil, only the
+	// resolution plans.
 	Plan func(ctx context.Context, kyma *v1beta2.Kyma) ([]string, []v1beta2.PlannedManifest, error)
-	// Purges records what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
+	// Purges records forced objects; by default it writes Events only. PurgeRules decide which finalizers may be removed.
 	Purges     Purges
 	PurgeRules purge.Rules
-	// Events may be nil: then no Event is recorded of what a cluster undoes, or of what stays of upstream.
+	// Events may be nil. Then no Event is recorded about changes that a cluster undoes, or about leftovers of upstream.
 	Events hint.Recorder
 	// Clock defaults to time.Now.
 	Clock func() time.Time
-	// Version is the version of this build (semver). Definitions that a newer build brought are left unchanged.
+	// Version is the version of this build (semver). CRDs that a newer build wrote stay unchanged.
 	Version string
 }
 
-// Activities are the activities of this package.
+// Activities holds the activities of this package.
 type Activities struct {
 	Options
 	definitions *definitions.Set
@@ -79,16 +75,16 @@ type Activities struct {
 	reverts     *reverts
 }
 
-// New returns the activities. It fails when the definitions cannot be prepared.
+// New returns the activities. It returns an error if the definitions cannot be prepared.
 func New(options Options) (*Activities, error) {
 	if options.ControlPlane == nil || options.Catalog == nil || options.Clusters == nil {
-		return nil, errors.New("sync: control plane client, catalog and clusters are needed")
+		return nil, errors.New("sync: ControlPlane, Catalog and Clusters must not be nil")
 	}
 	if options.Settings.ImagePullSecret != "" && options.PullSecret == nil {
-		return nil, errors.New("sync: an image pull Secret is configured, but not given")
+		return nil, errors.New("sync: PullSecret must not be nil if an image pull Secret is configured")
 	}
 	if options.Settings.Watching.Enabled() && options.Certificates == nil {
-		return nil, errors.New("sync: remote clusters are to send events, and nothing issues certificates for it")
+		return nil, errors.New("sync: Certificates must not be nil if remote clusters send events")
 	}
 	if options.Known == nil {
 		options.Known = fleet.Live(options.ControlPlane)
@@ -115,19 +111,19 @@ func New(options Options) (*Activities, error) {
 	}, nil
 }
 
-// Purges records which objects are forced; *purge.Recorder does.
+// Purges records forced objects. *purge.Recorder implements it.
 type Purges interface {
 	RecordIntent(ctx context.Context, kyma kick.Ref, o purge.Object) error
 	Done(kyma kick.Ref, o purge.Object)
 }
 
-// Certificates issues the certificates of agents; see package certificates.
+// Certificates issues the certificates of agents. See package certificates.
 type Certificates interface {
-	// Ensure returns the certificate of a Kyma's agent; a Pending fault says that it is not issued yet.
+	// Ensure returns the certificate of a Kyma's agent. A Pending fault means that the certificate is not issued yet.
 	Ensure(ctx context.Context, request certificates.Request) (certificates.Issued, error)
 }
 
-// PullSecret is the Secret in the control plane with which remote clusters pull images; *pullsecret.Source is.
+// PullSecret is the image pull Secret in the control plane. *pullsecret.Source implements it.
 type PullSecret interface {
 	Key() types.NamespacedName
 	Read(ctx context.Context) (*corev1.Secret, error)

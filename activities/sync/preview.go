@@ -16,11 +16,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// uidToCome is the uid of a remote Kyma that is still to be created.
+// uidToCome is the uid of a remote Kyma that does not exist yet.
 const uidToCome = "not-created-yet"
 
 // Preview returns a Kyma as its first synchronization will leave it: with what the remote Kyma asks for, or with what the
-// remote Kyma will be created with. It writes nothing. A Kyma that was synchronized before is returned as it is.
+// remote Kyma will be created with. It writes nothing. If the Kyma was synchronized before, Preview returns it unchanged.
 func Preview(ctx context.Context, kyma *v1beta2.Kyma, settings desired.Settings, there client.Reader) (*v1beta2.Kyma, error) {
 	s := desired.SyncOf(kyma, settings)
 	if !s.Enabled || desired.IsAccepted(kyma) {

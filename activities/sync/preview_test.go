@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestThePreviewOfASynchronizationHasWhatTheRemoteKymaAsksFor(t *testing.T) {
+func TestThePreviewOfASynchronizationHasTheModulesOfTheRemoteKyma(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
@@ -28,16 +28,16 @@ func TestThePreviewOfASynchronizationHasWhatTheRemoteKymaAsksFor(t *testing.T) {
 	created, err := Preview(t.Context(), kyma, settings, fake.NewClientBuilder().WithScheme(scheme).Build())
 	require.NoError(t, err)
 	require.True(t, wanted(created).Complete)
-	require.Equal(t, kyma.Spec.Modules, wanted(created).Modules, "the remote Kyma is created with them")
+	require.Equal(t, kyma.Spec.Modules, wanted(created).Modules, "the remote Kyma will be created with these modules")
 
 	synchronized, err := Preview(t.Context(), kyma, settings, fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build())
 	require.NoError(t, err)
 	require.Equal(t, there.Spec.Modules, wanted(synchronized).Modules)
-	require.Nil(t, kyma.Status.Remote, "nothing of it is changed")
+	require.Nil(t, kyma.Status.Remote, "the Kyma stays unchanged")
 
 	again, err := Preview(t.Context(), synchronized, settings, nil)
 	require.NoError(t, err)
-	require.Same(t, synchronized, again, "what it asked for last is on record")
+	require.Same(t, synchronized, again, "the last accepted state is on record")
 
 	there.Spec.Channel = "none"
 	_, err = Preview(t.Context(), kyma, settings, fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build())

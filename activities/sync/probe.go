@@ -19,18 +19,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// What Probe says of a cluster that lacks what a change in the control plane has yet to bring there.
+// These are Probe's reasons if a cluster lacks what a change in the control plane has yet to bring.
 const (
 	CatalogDiffers    = "remote catalog differs"
 	PullSecretDiffers = "image pull Secret of the remote cluster differs"
 )
 
-// Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
-// and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
-// pull Secret that is not as wanted, a certificate of the agent that somebody changed, or a user-provided template that was
-// changed. It makes three reads, one more for the image pull Secret where one is configured, one more for the agent where
-// remote clusters send events, and one more for each such template outside of the remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
-// Kyma's turn comes: what is missing then was not undone. The Kyma may come from a cache; it is not changed.
+// Probe reports whether the remote cluster of a Kyma differs from the result of its last synchronization, and why. It
+// finds a remote Kyma that is gone, was edited or shows another status, a different catalog, a different image pull
+// Secret, a changed certificate of the agent, and changed user-provided templates.
+//
+// Probe makes three reads. It makes one more for the image pull Secret if one is configured, one more for the agent if
+// remote clusters send events, and one more for each user-provided template outside the remote namespace. It writes
+// nothing.
+//
+// awaited is true if a change in the control plane will be brought to the cluster at the Kyma's turn. Missing objects
+// then do not count as undone. The Kyma may come from a cache, because Probe does not change it.
 func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error) {
 	s := desired.SyncOf(kyma, a.Settings)
 	if !s.Enabled {
@@ -41,7 +45,7 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool
 		return false, "", err
 	}
 	if !desired.IsAccepted(kyma) {
-		// A cluster that does not answer is not worth another try.
+		// If the cluster does not answer, another synchronization is useless.
 		_, err := r.identify(ctx)
 		return err == nil, "never synchronized", clusters.Classify(err)
 	}
@@ -110,7 +114,7 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	return a.imports.Changed(ctx, kyma, s, r.Cluster, there)
 }
 
-// differs says what of a remote Kyma is not as it was left, but for what we write into it.
+// differs returns the reason if a remote Kyma differs from the last synchronization, except in the fields that we write.
 func differs(kyma, found *v1beta2.Kyma) string {
 	accepted := kyma.Status.Remote
 	switch {
@@ -124,8 +128,8 @@ func differs(kyma, found *v1beta2.Kyma) string {
 	return ""
 }
 
-// probePullSecret tells whether the copy of the image pull Secret is not as wanted, and this is worth another
-// synchronization. While the original cannot be read, nothing can be said.
+// probePullSecret reports whether the copy of the image pull Secret differs and this is worth another synchronization. If
+// the original cannot be found, it returns false.
 func (a *Activities) probePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, own, awaited bool) (bool, error) {
 	if a.Settings.ImagePullSecret == "" || a.pullSecretIsThere(s, own) {
 		return false, nil

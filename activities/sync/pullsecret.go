@@ -18,14 +18,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// purposeImagePull is the value of the label `purpose` of the copies of the image pull Secret.
+// purposeImagePull is the value of the label `purpose` on copies of the image pull Secret.
 const purposeImagePull = "image-pull-secret"
 
 func secretKind() remote.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Secret") }
 
-// ensurePullSecret keeps a copy of the image pull Secret beside the remote Kyma, and takes away one that the flag
-// names no longer. Which one is there is recorded before it is written. A Secret that cannot be found in the
-// control plane takes nothing away.
+// ensurePullSecret keeps a copy of the image pull Secret beside the remote Kyma, and deletes a copy that the flag no
+// longer names. It records the copy's name before writing the copy. If the Secret is missing in the control plane,
+// ensurePullSecret deletes nothing.
 func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	name, recorded := a.Settings.ImagePullSecret, kyma.Status.Remote.ImagePullSecret
 	if recorded != name {
@@ -58,24 +58,24 @@ func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s
 	}
 	if !a.mayOverwrite(found, r) {
 		return fault.New(fault.Rejected, ReasonPullSecret,
-			"Secret %s of the remote cluster was made by somebody else, and is in the way of the image pull Secret", desired.NameOf(wanted))
+			"Secret %s in the remote cluster belongs to somebody else, so the image pull Secret cannot be written; rename or delete the Secret", desired.NameOf(wanted))
 	}
 	return r.updateSecret(ctx, found, wanted)
 }
 
-// pullSecretIsThere tells whether the remote namespace is the one of the Secret itself.
+// pullSecretIsThere reports whether the remote namespace is the one of the original Secret.
 func (a *Activities) pullSecretIsThere(s desired.Sync, own bool) bool {
 	return own && a.PullSecret.Key().Namespace == s.Namespace
 }
 
-// mayOverwrite tells whether a Secret may be made a copy: one that is marked, and in the namespace that is ours by
-// the flag also one that was there before marks.
+// mayOverwrite reports whether a Secret may become a copy. It must be marked, or be in the namespace that the flag names,
+// where copies from before marks may exist.
 func (a *Activities) mayOverwrite(found *corev1.Secret, r *session) bool {
 	return desired.IsSyncedCopy(found) || !r.Own && found.Namespace == a.Settings.SyncNamespace
 }
 
-// copyOfPullSecret has the type and the data of the Secret, and no other metadata than ours: annotations of the
-// original may hold its content once more.
+// copyOfPullSecret returns a copy with the type and the data of the Secret and only our own metadata. Annotations of the
+// original may contain its content.
 func copyOfPullSecret(kyma *v1beta2.Kyma, source *corev1.Secret, namespace string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -96,7 +96,7 @@ func (r *session) createSecret(ctx context.Context, wanted *corev1.Secret) error
 	return nil
 }
 
-// updateSecret writes what differs. Where another Kyma shares the namespace, the mark stays with the one that has it.
+// updateSecret writes the differences. If another Kyma shares the namespace, the existing mark stays.
 func (r *session) updateSecret(ctx context.Context, found, wanted *corev1.Secret) error {
 	if !found.DeletionTimestamp.IsZero() {
 		return fault.New(fault.Transient, ReasonPullSecret, "image pull Secret %s is being deleted", desired.NameOf(found))
@@ -106,7 +106,7 @@ func (r *session) updateSecret(ctx context.Context, found, wanted *corev1.Secret
 		return nil
 	}
 	if found.Type != wanted.Type || !same && found.Immutable != nil && *found.Immutable {
-		// Neither can be changed.
+		// Neither can be changed, so replace the Secret.
 		if err := r.DeleteObject(ctx, secretMetadata(found)); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (r *session) updateSecret(ctx context.Context, found, wanted *corev1.Secret
 	return nil
 }
 
-// secretNotWritten leaves out what an API server says about the content of a Secret that it refuses.
+// secretNotWritten returns an error without the API server's text about a refused Secret, which may contain its content.
 func secretNotWritten(verb string, secret *corev1.Secret, err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return fault.New(fault.Rejected, ReasonPullSecret, "%s image pull Secret %s: the cluster refuses its content", verb, desired.NameOf(secret))
@@ -133,9 +133,8 @@ func secretNotWritten(verb string, secret *corev1.Secret, err error) error {
 	return fmt.Errorf("%s image pull Secret %s: %w", verb, desired.NameOf(secret), err)
 }
 
-// deletePullSecrets deletes the copies of image pull Secrets in a namespace that were brought for a Kyma, whatever the
-// flag named at the time, but for one that is to stay. Where another Kyma shares the namespace, that one has them from
-// now on.
+// deletePullSecrets deletes a Kyma's copies of image pull Secrets in a namespace, under whatever name the flag had,
+// except for those in stays. If another Kyma shares the namespace, that Kyma becomes their owner instead.
 func (r *session) deletePullSecrets(ctx context.Context, kyma *v1beta2.Kyma, namespace string, stays ...string) error {
 	secrets, err := remote.ListMetadata(ctx, r, secretKind(), client.InNamespace(namespace),
 		client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma, shared.LabelPurpose: purposeImagePull})
@@ -164,7 +163,7 @@ func (r *session) deletePullSecrets(ctx context.Context, kyma *v1beta2.Kyma, nam
 	return nil
 }
 
-// otherKyma is the mark of a Kyma that shares a remote namespace with the one of this mark; empty where there is none.
+// otherKyma returns the mark of another Kyma that shares the remote namespace, or "" if there is none.
 func (r *session) otherKyma(ctx context.Context, namespace, mark string) (string, error) {
 	kymas, err := remote.ListMetadata(ctx, r, remote.Kind(shared.KindKyma), client.InNamespace(namespace))
 	if err != nil && !remote.KindMissing(err) {

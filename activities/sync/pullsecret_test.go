@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// planted must be found nowhere but in Secrets.
+// planted must appear only in Secrets.
 const planted = `{"auths":{"registry.example.com":{"auth":"cGxhbnRlZA=="}}}`
 
 func pullSecret(content string) *corev1.Secret {
@@ -41,7 +41,7 @@ func pulling(t *testing.T, kyma *v1beta2.Kyma) *bench {
 	return b
 }
 
-// configure starts the instance anew with that image pull Secret.
+// configure restarts the instance with this image pull Secret.
 func (b *bench) configure(t *testing.T, name string) {
 	t.Helper()
 	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
@@ -69,7 +69,7 @@ func (b *bench) copyOf(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-func TestTheImagePullSecretIsBroughtWithItsTypeAndDataAndNothingElse(t *testing.T) {
+func TestTheCopyOfTheImagePullSecretHasOnlyItsTypeAndData(t *testing.T) {
 	b := pulling(t, desiredtest.Kyma("keda"))
 	result := b.sync(t)
 	require.True(t, result.Faults[fault.PartPullSecret].IsZero(), "%v", result.Faults[fault.PartPullSecret])
@@ -92,10 +92,10 @@ func TestTheImagePullSecretIsBroughtWithItsTypeAndDataAndNothingElse(t *testing.
 	}
 }
 
-func TestTheImagePullSecretFollowsTheOriginalAndNobodyElse(t *testing.T) {
+func TestTheImagePullSecretFollowsOnlyTheOriginal(t *testing.T) {
 	ctx := context.Background()
 	for name, change := range map[string]func(*testing.T, *bench) string{
-		"a rotated original is copied anew": func(t *testing.T, b *bench) string {
+		"a rotated original is copied again": func(t *testing.T, b *bench) string {
 			source := &corev1.Secret{}
 			require.NoError(t, b.control.Get(ctx, types.NamespacedName{Namespace: "kcp-system", Name: "pull"}, source))
 			source.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{}}`)
@@ -108,11 +108,11 @@ func TestTheImagePullSecretFollowsTheOriginalAndNobodyElse(t *testing.T) {
 			require.NoError(t, b.remote.Update(ctx, copied))
 			return planted
 		},
-		"a deleted one comes back": func(t *testing.T, b *bench) string {
+		"a deleted copy is restored": func(t *testing.T, b *bench) string {
 			require.NoError(t, b.remote.Delete(ctx, b.copyOf(t, "pull")))
 			return planted
 		},
-		"one of another type is replaced": func(t *testing.T, b *bench) string {
+		"a Secret of another type is replaced": func(t *testing.T, b *bench) string {
 			copied := b.copyOf(t, "pull")
 			require.NoError(t, b.remote.Delete(ctx, copied))
 			require.NoError(t, b.remote.Create(ctx, &corev1.Secret{
@@ -133,7 +133,7 @@ func TestTheImagePullSecretFollowsTheOriginalAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestTheSweepSeesThatTheImagePullSecretWasEditedThere(t *testing.T) {
+func TestTheSweepFindsAnEditedImagePullSecret(t *testing.T) {
 	ctx := context.Background()
 	b := pulling(t, desiredtest.Kyma("keda"))
 	b.sync(t)
@@ -153,7 +153,7 @@ func TestTheSweepSeesThatTheImagePullSecretWasEditedThere(t *testing.T) {
 	require.Equal(t, "image pull Secret of the remote cluster differs", why)
 }
 
-func TestAnImagePullSecretThatCannotBeFoundTakesNothingAway(t *testing.T) {
+func TestAMissingImagePullSecretDeletesNothing(t *testing.T) {
 	ctx := context.Background()
 	b := pulling(t, desiredtest.Kyma("keda"))
 	b.sync(t)
@@ -161,12 +161,12 @@ func TestAnImagePullSecretThatCannotBeFoundTakesNothingAway(t *testing.T) {
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
 	require.Equal(t, pullsecret.ReasonNotFound, result.Faults[fault.PartPullSecret].Reason)
-	require.Equal(t, fault.Rejected, result.Faults[fault.PartPullSecret].Kind, "it is not tried again: its appearance wakes the Kyma")
+	require.Equal(t, fault.Rejected, result.Faults[fault.PartPullSecret].Kind, "there is no retry: creating the Secret kicks the Kyma")
 	require.Contains(t, result.Faults[fault.PartPullSecret].Message, "kcp-system/pull")
 	require.NotNil(t, b.copyOf(t, "pull"))
 }
 
-func TestASecretThatTheClustersOwnerMadeIsNotOverwrittenInTheirNamespace(t *testing.T) {
+func TestASecretOfTheClustersOwnerIsNotOverwritten(t *testing.T) {
 	ctx := context.Background()
 	on := true
 	kyma := desiredtest.Kyma()
@@ -181,7 +181,7 @@ func TestASecretThatTheClustersOwnerMadeIsNotOverwrittenInTheirNamespace(t *test
 	require.Equal(t, map[string][]byte{"a": []byte("b")}, theirs.Data)
 }
 
-func TestWhatARemoteClusterSaysOfTheContentIsNotRepeated(t *testing.T) {
+func TestARemoteClustersErrorsAboutTheContentAreNotRepeated(t *testing.T) {
 	b := pulling(t, desiredtest.Kyma())
 	b.remote.Fail = func(verb, object string) error {
 		if verb == "create" && object == "Secret pull" {
@@ -194,7 +194,7 @@ func TestWhatARemoteClusterSaysOfTheContentIsNotRepeated(t *testing.T) {
 	require.NotContains(t, result.Faults[fault.PartPullSecret].Message, "cGxhbnRlZA")
 }
 
-func TestTheImagePullSecretGoesWithTheFlagAndWithTheKyma(t *testing.T) {
+func TestTheImagePullSecretIsDeletedWithTheFlagAndWithTheKyma(t *testing.T) {
 	ctx := context.Background()
 	b := pulling(t, desiredtest.Kyma())
 	b.sync(t)
@@ -205,7 +205,7 @@ func TestTheImagePullSecretGoesWithTheFlagAndWithTheKyma(t *testing.T) {
 	require.NoError(t, b.control.Create(ctx, second))
 	b.configure(t, "second")
 	b.sync(t)
-	require.Nil(t, b.copyOf(t, "pull"), "the flag names another one")
+	require.Nil(t, b.copyOf(t, "pull"), "the flag names another Secret")
 	require.NotNil(t, b.copyOf(t, "second"))
 
 	require.NoError(t, b.control.Delete(ctx, b.kyma(t)))
@@ -216,7 +216,7 @@ func TestTheImagePullSecretGoesWithTheFlagAndWithTheKyma(t *testing.T) {
 	b.sync(t)
 	b.configure(t, "")
 	b.sync(t)
-	require.Nil(t, b.copyOf(t, "pull"), "the flag names none")
+	require.Nil(t, b.copyOf(t, "pull"), "the flag names no Secret")
 	require.Empty(t, b.kyma(t).Status.Remote.ImagePullSecret)
 }
 

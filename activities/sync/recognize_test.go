@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// prepared is a bench whose cluster was synchronized once, and whose synchronizations from then on nobody waits for.
+// prepared returns a bench with a cluster that was synchronized once. Its later synchronizations run in the background.
 func prepared(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
@@ -32,7 +32,7 @@ func readInFull() []string {
 	}
 }
 
-func TestAClusterIsRecognizedByItsKymaWhereNobodyWaits(t *testing.T) {
+func TestABackgroundSynchronizationRecognizesTheClusterByItsKyma(t *testing.T) {
 	b := prepared(t)
 	require.Equal(t, Result{Outcome: OutcomeSynced, Cluster: "remote-uid"}, b.sync(t))
 	require.Equal(t, []string{"get Kyma default", "list ModuleTemplateList", "list ModuleReleaseMetaList"}, b.remote.Reads())
@@ -40,12 +40,12 @@ func TestAClusterIsRecognizedByItsKymaWhereNobodyWaits(t *testing.T) {
 	b.forget()
 	b.in.Background = false
 	b.sync(t)
-	require.Equal(t, readInFull(), b.remote.Reads(), "somebody waits, who may have repaired something")
+	require.Equal(t, readInFull(), b.remote.Reads(), "a user waits, and may have repaired something")
 
 	b.forget()
 	b.in.Background, b.access = true, nil
 	b.sync(t)
-	require.Equal(t, readInFull(), b.remote.Reads(), "another process, whose definitions may be others, or another access")
+	require.Equal(t, readInFull(), b.remote.Reads(), "another process may have other CRDs, or the access changed")
 }
 
 func TestARecognizedClusterGetsTheCatalogAndItsOwnersEdits(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAClusterIsNotRecognized(t *testing.T) {
 			anew := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "kyma-system", UID: "another"}}
 			require.NoError(t, b.remote.Create(t.Context(), anew))
 		},
-		"by a Kyma that goes": func(t *testing.T, b *bench) {
+		"by a Kyma under deletion": func(t *testing.T, b *bench) {
 			b.editRemote(t, func(k *v1beta2.Kyma) { k.Finalizers = []string{"example.com/held"} })
 			require.NoError(t, b.remote.Delete(t.Context(), b.remoteKyma(t)))
 		},
@@ -93,14 +93,14 @@ func TestAClusterIsNotRecognized(t *testing.T) {
 	}
 }
 
-func TestAnotherClusterBehindTheSameAccessIsNotTakenForTheOldOne(t *testing.T) {
+func TestAnotherClusterBehindTheSameAccessIsNotRecognized(t *testing.T) {
 	b := prepared(t)
 	b.remote = desiredtest.NewCluster("replaced")
 	require.Equal(t, "replaced", b.sync(t).Cluster)
 	require.Equal(t, "replaced", b.kyma(t).Status.Remote.Cluster)
 }
 
-func TestAClusterThatFailsWhileItIsRecognizedIsNotAskedTwice(t *testing.T) {
+func TestAClusterThatFailsDuringRecognitionIsNotAskedTwice(t *testing.T) {
 	b := prepared(t)
 	b.remote.Fail = func(string, string) error { return apierrors.NewUnauthorized("expired") }
 	_, err := b.syncRemote(t.Context(), b.in)

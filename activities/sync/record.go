@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// recordPlace writes where the Kyma is synchronized to, before anything is written there: name, namespace
-// and generation are fixed by the first synchronization. What is there must not belong to another Kyma: the record
-// says in which cluster the Kyma's modules may be worked on.
+// recordPlace records where the Kyma is synchronized to, before anything is written there. The first synchronization
+// fixes name, namespace and generation. An object in that place must not belong to another Kyma, because the record
+// decides in which cluster the Kyma's modules may be installed.
 func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	recorded := v1beta2.RemoteStatus{}
 	if kyma.Status.Remote != nil {
@@ -30,8 +30,8 @@ func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	return a.record(ctx, kyma, recorded)
 }
 
-// record writes what is known of the remote Kyma into the status, at the resource version that was read, together with other
-// changes, of which each may be nil.
+// record writes the record of the remote Kyma into the status, at the resourceVersion that was read, together with other
+// changes. Each change may be nil.
 func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1beta2.RemoteStatus, changes ...func(*v1beta2.KymaStatus)) error {
 	before := kyma.DeepCopy()
 	kyma.Status.Remote = &place

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// restoredLabels are the labels of a remote Kyma that are restored when changed (docs/contract.md#the-remote-kyma).
+// restoredLabels returns the labels of a remote Kyma that are restored after a change (docs/contract.md#the-remote-kyma).
 func restoredLabels(kyma *v1beta2.Kyma) map[string]string {
 	labels := map[string]string{
 		shared.LabelWatchedBy: shared.WatchedByKyma,
@@ -32,13 +32,13 @@ func restoredLabels(kyma *v1beta2.Kyma) map[string]string {
 	return labels
 }
 
-// remoteMarks are the annotations of a remote Kyma that are ours.
+// remoteMarks returns our annotations of a remote Kyma.
 func remoteMarks(kyma *v1beta2.Kyma) map[string]string {
 	return map[string]string{desired.AnnotationSyncedFrom: desired.SyncedFrom(kyma)}
 }
 
-// newRemoteKyma is the remote Kyma as it is created: with what was last accepted from it, where it was there
-// before; else from the control plane's spec, with the modules only where they are to be copied.
+// newRemoteKyma returns the remote Kyma to create. If a remote Kyma was accepted before, the new one gets the last
+// accepted state. Otherwise it gets the control plane's spec, and the modules only if they should be copied.
 func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 	created := &v1beta2.Kyma{
 		ObjectMeta: metav1.ObjectMeta{
@@ -63,8 +63,8 @@ func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 	return created
 }
 
-// ensureRemoteKyma reads the remote Kyma, or creates it. What it finds that belongs to another Kyma is left
-// alone and refused. With fresh definitions the Kyma cannot be there yet.
+// ensureRemoteKyma reads the remote Kyma or creates it. If the existing one belongs to another Kyma, ensureRemoteKyma
+// leaves it unchanged and returns an error. With fresh CRDs the remote Kyma cannot exist yet.
 func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session, fresh bool) (*v1beta2.Kyma, error) {
 	if fresh {
 		created, err := r.createKyma(ctx, kyma, s, true)
@@ -124,7 +124,7 @@ func (r *session) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	}
 }
 
-// checkNotOwned makes sure, by a read alone, that no Kyma is in the way where the remote Kyma is to be.
+// checkNotOwned returns an error if another Kyma occupies the place of the remote Kyma. It only reads.
 func (a *Activities) checkNotOwned(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
 	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
@@ -133,18 +133,18 @@ func (a *Activities) checkNotOwned(ctx context.Context, kyma *v1beta2.Kyma, s de
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read whose remote Kyma %s is: %w", place, err)
+		return fmt.Errorf("read the owner of remote Kyma %s: %w", place, err)
 	}
 	return a.checkOwnership(ctx, kyma, found, r)
 }
 
-// checkOwnership makes sure that a remote Kyma that is there is this Kyma's to work with. One without a mark is
-// taken over, for it may be of the time before marks, or made by the cluster's owner in advance; but in the
-// control plane's own cluster one without a mark is an original.
+// checkOwnership returns an error unless an existing remote Kyma may be used for this Kyma. An unmarked remote Kyma is
+// taken over, because it may be older than marks, or the cluster's owner may have created it in advance. In the control
+// plane's own cluster, however, an unmarked Kyma is an original.
 //
-// Whoever owns the cluster can write any mark. So it is the control plane that says whose it is: what this Kyma has
-// accepted is its own whatever it is marked with, and it is another's only where that one's status says so too. What
-// is found out about other Kymas is in no message.
+// The owner of a cluster can write any mark, so the control plane decides. A remote Kyma that this Kyma has accepted
+// belongs to this Kyma, whatever its mark. It belongs to another Kyma only if that Kyma's status confirms it. Messages
+// reveal nothing about other Kymas.
 func (a *Activities) checkOwnership(ctx context.Context, kyma *v1beta2.Kyma, found client.Object, r *session) error {
 	mark, marked := found.GetAnnotations()[desired.AnnotationSyncedFrom]
 	if mark == desired.SyncedFrom(kyma) || !r.Own && r.hasAccepted(kyma, found) {
@@ -159,12 +159,12 @@ func (a *Activities) checkOwnership(ctx context.Context, kyma *v1beta2.Kyma, fou
 	}
 	belongs, err := a.belongsToAnother(ctx, found, mark, r)
 	if err != nil || !belongs {
-		return err // its Kyma is gone, or knows nothing of it: the cluster got a new one
+		return err // the marked Kyma is gone or does not have it: the cluster got a new Kyma
 	}
-	return fault.New(fault.Rejected, ReasonRemoteKymaOwned, "remote Kyma %s belongs to another Kyma: two Kymas cannot share it", desired.NameOf(found))
+	return fault.New(fault.Rejected, ReasonRemoteKymaOwned, "remote Kyma %s belongs to another Kyma; two Kymas cannot share it", desired.NameOf(found))
 }
 
-// belongsToAnother tells whether there is the Kyma whose mark a remote Kyma has, and its status says so too.
+// belongsToAnother reports whether the Kyma in a remote Kyma's mark exists and its status confirms the mark.
 func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, mark string, r *session) (bool, error) {
 	key, ok := remote.KymaOfMark(mark)
 	if !ok {
@@ -173,21 +173,21 @@ func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, 
 	other := &v1beta2.Kyma{}
 	err := a.ControlPlane.Get(ctx, key, other)
 	if err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", desired.NameOf(found), err))
+		return false, client.IgnoreNotFound(fmt.Errorf("read the Kyma that the mark of remote Kyma %s names: %w", desired.NameOf(found), err))
 	}
 	recorded := other.Status.Remote
 	return recorded != nil && (recorded.UID == "" || recorded.UID == string(found.GetUID())) &&
 		(recorded.Cluster == "" || recorded.Cluster == string(r.UID)), nil
 }
 
-// hasAccepted tells whether a remote Kyma is the one that a Kyma was last synchronized with, in this cluster.
+// hasAccepted reports whether the Kyma was last synchronized with this remote Kyma in this cluster.
 func (r *session) hasAccepted(kyma *v1beta2.Kyma, found client.Object) bool {
 	recorded := kyma.Status.Remote
 	return recorded != nil && recorded.UID != "" && recorded.UID == string(found.GetUID()) && recorded.Cluster == string(r.UID)
 }
 
-// deleteRemoteKyma deletes the remote Kyma if it is this Kyma's. It says what holds it.
-// One with another mark, or none, is so by its uid, as it was accepted.
+// deleteRemoteKyma deletes the remote Kyma if it belongs to this Kyma. If finalizers of others hold it, the error says
+// so. A remote Kyma with another mark or none belongs to this Kyma if it has the accepted uid.
 func (a *Activities) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place types.NamespacedName, uid string, r *session) error {
 	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
 	err := r.Get(ctx, place, found)
@@ -231,7 +231,7 @@ func (a *Activities) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, p
 	return nil
 }
 
-// notOntoItself refuses that a Kyma's copy is the Kyma.
+// notOntoItself returns an error if a Kyma's copy would be the Kyma itself.
 func notOntoItself(kyma *v1beta2.Kyma, name, namespace string, own bool) error {
 	if !own || name != kyma.Name || namespace != kyma.Namespace {
 		return nil
@@ -241,14 +241,14 @@ func notOntoItself(kyma *v1beta2.Kyma, name, namespace string, own bool) error {
 			"so spec.sync.namespace must be another namespace", desired.NameOf(kyma))
 }
 
-// isArriving tells whether a move has begun and the remote Kyma was not yet accepted in its new place: until then it gets
-// what was last accepted, whatever is there.
+// isArriving reports whether a move has begun and the remote Kyma was not yet accepted in its new place. Before that, an
+// object in the new place is overwritten with the last accepted state.
 func isArriving(kyma *v1beta2.Kyma) bool {
 	place := kyma.Status.Remote
 	return place != nil && place.MovingFrom != nil && place.MovingFrom.UID == place.UID
 }
 
-// overwrite makes a Kyma that is in the new place already, or still, ask for what was last accepted.
+// overwrite writes the last accepted state into a Kyma that already exists in the new place.
 func (r *session) overwrite(ctx context.Context, kyma, found *v1beta2.Kyma) error {
 	accepted := kyma.Status.Remote
 	if found.Spec.EffectiveChannel() == accepted.Channel && equality.Semantic.DeepEqual(found.Spec.Modules, accepted.Modules) {
@@ -256,7 +256,7 @@ func (r *session) overwrite(ctx context.Context, kyma, found *v1beta2.Kyma) erro
 	}
 	found.Spec.Channel, found.Spec.Modules = accepted.Channel, accepted.DeepCopy().Modules
 	if err := r.Update(ctx, found, remote.FieldOwner()); err != nil {
-		return fmt.Errorf("write what was last accepted into remote Kyma %s: %w", desired.NameOf(found), err)
+		return fmt.Errorf("write the last accepted state into remote Kyma %s: %w", desired.NameOf(found), err)
 	}
 	r.Writes++
 	return nil

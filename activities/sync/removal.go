@@ -19,9 +19,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of
-// docs/contract.md#removal: what upstream's agent has, catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
-// Its Manifests must be gone before.
+// CleanupRemote removes the objects of a Kyma under deletion from its remote cluster, in the order of
+// docs/contract.md#removal: upstream's agent, the catalog, the remote Kyma, and the CRDs that we created and nobody else
+// uses. The namespace stays. The Kyma's Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	kyma, ownership, err := kymas.Read(ctx, a.ControlPlane, a.Settings, in.Ref)
 	if err != nil {
@@ -31,12 +31,12 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 	case kymas.Gone:
 		return Result{Outcome: OutcomeGone}, nil
 	case kymas.NotOurs, kymas.Copy, kymas.Skipped, kymas.Ours:
-		return Result{Outcome: OutcomeOff}, nil // it is not being deleted, or not by us
+		return Result{Outcome: OutcomeOff}, nil // the Kyma is not being deleted, or not by us
 	case kymas.Deleting:
 	}
 	s, placed := desired.SyncOf(kyma, a.Settings), desired.Placed(kyma)
 	if !placed && (!agents.IsLeft(kyma) || !s.Enabled) {
-		// Where the Kyma is synchronized to is recorded before anything is written there.
+		// The place is recorded before anything is written there, so nothing was written.
 		return Result{Outcome: OutcomeClean}, nil
 	}
 	left, err := a.Known.AllManifests(ctx, kyma, in.Seen)
@@ -54,7 +54,7 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		return Result{}, err
 	}
 	if !placed && r.Own {
-		// Upstream never has its own cluster as a remote one.
+		// Upstream never uses its own cluster as a remote cluster.
 		return Result{Outcome: OutcomeClean}, nil
 	}
 	if !placed {
@@ -65,8 +65,8 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 	return a.cleanOrForce(ctx, kyma, s, r, in)
 }
 
-// placeUpstreams finds out where upstream has what it wrote for a Kyma that was deleted before we synchronized it: that was
-// never recorded, but upstream has it where we would.
+// placeUpstreams finds out where upstream wrote its objects for a Kyma that was deleted before we synchronized it.
+// Upstream recorded no place, but uses the same one as we would.
 func (a *Activities) placeUpstreams(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if err := a.checkNotOwned(ctx, kyma, s, r); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *Activities) placeUpstreams(ctx context.Context, kyma *v1beta2.Kyma, s d
 	if err := r.Get(ctx, place, found); err != nil && !apierrors.IsNotFound(err) && !remote.KindMissing(err) {
 		return fmt.Errorf("read remote Kyma %s: %w", place, err)
 	}
-	// In memory alone: what is recorded of a Kyma is that we have synchronized it.
+	// Set in memory only, because a record in the status would mean that we have synchronized the Kyma.
 	kyma.Status.Remote = &v1beta2.RemoteStatus{
 		Name: s.Name, Namespace: s.Namespace, Generation: s.Generation, Cluster: string(r.UID), UID: string(found.UID),
 	}
@@ -85,10 +85,10 @@ func (a *Activities) placeUpstreams(ctx context.Context, kyma *v1beta2.Kyma, s d
 
 func manifestsRemaining(kyma kick.Ref, count int) error {
 	return fault.New(fault.Transient, ReasonManifestsRemaining,
-		"Kyma %s still has %d Manifests, which need the remote cluster to be removed", kyma, count)
+		"Kyma %s still has %d Manifests, which must be removed before the remote cluster is cleaned up", kyma, count)
 }
 
-// cleanOrForce removes what is in the remote cluster, by force where the Kyma is purged.
+// cleanOrForce removes a Kyma's objects from the remote cluster. It forces their removal if the Kyma is purged.
 func (a *Activities) cleanOrForce(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session, in CleanupInput) (Result, error) {
 	if in.Force {
 		r.force = a.forcing(in.Ref)
@@ -111,7 +111,7 @@ func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if err != nil {
 		return err
 	}
-	// The catalog goes, but for what was brought for other Kymas that share the namespace.
+	// The catalog is deleted, except for the objects of other Kymas that share the namespace.
 	if err := catalog.Delete(ctx, r.Cluster, there, catalog.Owner{Mark: desired.SyncedFrom(kyma), Own: r.Own}); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// deletedBench is a bench whose Kyma was synchronized and is then deleted.
+// deletedBench returns a bench with a Kyma that was synchronized and then deleted.
 func deletedBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
@@ -50,10 +50,10 @@ func TestCleaningUpLeavesNothingButTheNamespace(t *testing.T) {
 	}, b.remote.Writes())
 	b.forget()
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
-	require.Empty(t, b.remote.Writes(), "the second time changes nothing")
+	require.Empty(t, b.remote.Writes(), "a second clean-up changes nothing")
 }
 
-func TestDefinitionsStayWhileAnythingOfOursIsLeft(t *testing.T) {
+func TestDefinitionsStayWhileObjectsOfOurKindsExist(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "left", Namespace: "elsewhere"}
 	for name, left := range map[string]client.Object{
 		"another Kyma":             &v1beta2.Kyma{ObjectMeta: meta},
@@ -84,8 +84,8 @@ func TestTheRemoteClusterIsCleanedUpOnlyAfterTheManifests(t *testing.T) {
 	require.Empty(t, b.remote.Writes())
 }
 
-func TestAnotherClusterIsNeitherCleanedUpNorTakenForClean(t *testing.T) {
-	for name, force := range map[string]bool{"in order": false, "by force": true} {
+func TestAnotherClusterIsNeitherCleanedUpNorCountedAsClean(t *testing.T) {
+	for name, force := range map[string]bool{"orderly": false, "by force": true} {
 		t.Run(name, func(t *testing.T) {
 			b := deletedBench(t)
 			home := b.remote
@@ -112,7 +112,7 @@ func TestWithoutADeletionNothingIsCleanedUp(t *testing.T) {
 	require.Empty(t, b.remote.Writes())
 }
 
-func TestAKymaThatWasNeverSynchronizedNeedsNoClusterToBeDeleted(t *testing.T) {
+func TestAKymaThatWasNeverSynchronizedIsDeletedWithoutItsCluster(t *testing.T) {
 	kyma := desiredtest.Kyma()
 	now := metav1.Now()
 	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
@@ -121,7 +121,7 @@ func TestAKymaThatWasNeverSynchronizedNeedsNoClusterToBeDeleted(t *testing.T) {
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
 }
 
-func TestTheRemoteKymaOfAnotherIsNotDeleted(t *testing.T) {
+func TestTheRemoteKymaOfAnotherKymaIsNotDeleted(t *testing.T) {
 	b := deletedBench(t)
 	copied := b.remoteKyma(t)
 	copied.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
@@ -136,7 +136,7 @@ func TestTheRemoteKymaOfAnotherIsNotDeleted(t *testing.T) {
 	require.NotContains(t, b.remote.Writes(), "delete Kyma default")
 }
 
-func TestOthersFinalizersHoldTheRemoteKymaAndOursDoNot(t *testing.T) {
+func TestOnlyFinalizersOfOthersHoldTheRemoteKyma(t *testing.T) {
 	b := deletedBench(t)
 	copied := b.remoteKyma(t)
 	copied.Finalizers = []string{shared.FinalizerKyma, "example.com/hold"}
@@ -152,7 +152,7 @@ func TestOthersFinalizersHoldTheRemoteKymaAndOursDoNot(t *testing.T) {
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
 }
 
-func TestCleaningUpInTheControlPlanesOwnClusterHarmsNobodyElse(t *testing.T) {
+func TestCleaningUpInTheControlPlanesOwnClusterDeletesOnlyCopies(t *testing.T) {
 	ctx := context.Background()
 	on := true
 	kyma := desiredtest.Kyma("keda")
@@ -180,7 +180,7 @@ func TestCleaningUpInTheControlPlanesOwnClusterHarmsNobodyElse(t *testing.T) {
 	require.NoError(t, b.control.Get(ctx, types.NamespacedName{Name: definition.Name}, definition))
 }
 
-func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(t *testing.T) {
+func TestAnAccessSecretForTheControlPlaneIsRefusedUnlessAllowed(t *testing.T) {
 	ctx := context.Background()
 	on := true
 	kyma := desiredtest.Kyma("keda")
@@ -192,7 +192,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(
 	require.Equal(t, clusters.ReasonControlPlaneAccess, fault.Of(err).Reason)
 	var kymas v1beta2.KymaList
 	require.NoError(t, b.control.List(ctx, &kymas))
-	require.Len(t, kymas.Items, 1, "no second Kyma is made")
+	require.Len(t, kymas.Items, 1, "no second Kyma is created")
 
 	b.Settings.Mode = desired.ModeSingleCluster
 	b.sync(t)
@@ -200,7 +200,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(
 	require.Len(t, kymas.Items, 2)
 }
 
-func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.T) {
+func TestAPurgeRemovesUnprotectedFinalizersOfTheRemoteKyma(t *testing.T) {
 	b := deletedBench(t)
 	b.PurgeRules = purge.Rules{Never: []string{"example.com/never"}}
 	copied := b.remoteKyma(t)
@@ -210,7 +210,7 @@ func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.
 	result, err := b.CleanupRemote(context.Background(), force)
 	require.NoError(t, err)
 	require.Contains(t, result.Fault.Message, "waiting as other finalizers are present: [example.com/never]")
-	require.Equal(t, []string{"Kyma kyma-system/default"}, result.Forced, "what was forced is named although there is more to do")
+	require.Equal(t, []string{"Kyma kyma-system/default"}, result.Forced, "forced objects are reported although the clean-up continues")
 	require.Equal(t, []string{"example.com/never"}, b.remoteKyma(t).Finalizers)
 	_, err = b.CleanupRemote(context.Background(), force)
 	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/never]")
@@ -232,5 +232,5 @@ func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.
 		told = append(told, e.Reason+": "+e.Message)
 	}
 	require.Equal(t, []string{"Purged: Kyma kyma-system/default in the remote cluster loses its finalizers example.com/hold"}, told,
-		"one Event for each object, however often it is tried")
+		"one Event per object, however many attempts")
 }

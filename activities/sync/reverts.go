@@ -15,27 +15,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
 )
 
-// EventRemoteReverted: a remote cluster undoes each time what is written there.
+// EventRemoteReverted: a remote cluster repeatedly undoes our changes.
 const EventRemoteReverted = "RemoteChangesUndone"
 
 const (
-	// revertLimit is how often the same is written again in a row before it counts as undone on purpose, and undoneRest
-	// how long it is left then, as with the resources of modules.
+	// revertLimit is how often in a row the same content is written again before undoing it counts as intended.
+	// revertPause is how long the content is then left undone, like the resources of modules.
 	revertLimit = 3
 	revertPause = 24 * time.Hour
-	// revertsRemembered is how many things are remembered. What is forgotten is written some times more.
+	// revertsRemembered bounds the number of cached differences. A forgotten difference is corrected some extra times.
 	revertsRemembered = 16384
 )
 
-// reverts remembers what of ours was not there any more. A cluster where something takes it away each time (an admission
-// policy, a definition that prunes, a controller) would cause a whole synchronization in every pass.
+// reverts records which of our changes a cluster has undone. A cluster that undoes them each time, for example by an
+// admission policy, a CRD that prunes or a controller, would otherwise cause a full synchronization in every pass.
 type reverts struct {
 	seen   *lately.Cache[string, undoing]
 	events hint.Recorder
 	clock  func() time.Time
 }
 
-// undoing is how often in a row something was missed that should be as in the digest wanted, and when it was last written.
+// undoing counts how often in a row the content with the digest wanted was missing, and records when it was last written.
 type undoing struct {
 	wanted   string
 	times    int
@@ -50,9 +50,9 @@ func newReverts(events hint.Recorder, clock func() time.Time) *reverts {
 	return &reverts{seen: lately.New[string, undoing](revertsRemembered), events: events, clock: clock}
 }
 
-// isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any
-// more, once a day. The found object, which may be nil, is what differs, without a version where it is not there; and
-// wanted a digest of what it should be: something else that is wanted starts over.
+// isWorthSync reports whether a difference is worth another synchronization. If it no longer is, isWorthSync records an
+// Event, once a day. found is the object that differs; it may be nil, and has no resourceVersion if it does not exist.
+// wanted is a digest of the desired content; another digest starts a new count.
 func (u *reverts) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
 	key, now := revertKey(kyma, why), u.clock()
 	seen, known := u.seen.Get(key)
@@ -74,7 +74,7 @@ func (u *reverts) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Objec
 	return true
 }
 
-// reset takes note of a pass that found nothing wrong: whoever changes something now and then undoes nothing each time.
+// reset records a pass without this difference. Someone who makes an occasional change does not undo ours each time.
 func (u *reverts) reset(kyma *v1beta2.Kyma, why string) { u.seen.Remove(revertKey(kyma, why)) }
 
 func revertKey(kyma *v1beta2.Kyma, why string) string { return string(kyma.UID) + "\n" + why }
@@ -83,7 +83,7 @@ func (u *reverts) record(kyma *v1beta2.Kyma, why string, found client.Object, su
 	if u.events == nil {
 		return
 	}
-	message := fmt.Sprintf("the remote cluster undoes each time what is written there: %s", why)
+	message := fmt.Sprintf("the remote cluster keeps undoing our changes: %s", why)
 	if found != nil {
 		message += fmt.Sprintf(" (%s)", desired.NameOf(found))
 		manager := lastOther(found.GetManagedFields(), subresource)
@@ -91,15 +91,16 @@ func (u *reverts) record(kyma *v1beta2.Kyma, why string, found client.Object, su
 		case manager != "":
 			message += ", by " + manager
 		case found.GetResourceVersion() == "":
-			message += ", which somebody deletes: the cluster's audit log says who"
+			message += ", which somebody deletes; the cluster's audit log says who"
 		default:
-			message += ", by nobody who says so: check for an admission policy or webhook, or a definition that prunes"
+			message += ", by an unknown field manager; check for an admission policy or webhook, or a CRD that prunes"
 		}
 	}
-	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteReverted, message+"; the drift is corrected once a day from now on", hint.For(EventRemoteReverted))
+	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteReverted, message+"; from now on the drift is corrected once a day", hint.For(EventRemoteReverted))
 }
 
-// lastOther is the field manager that wrote an object, or its subresource, after we did; empty where nobody is seen to have.
+// lastOther returns the field manager of others that wrote an object, or its subresource, after us. It returns "" if
+// there is none.
 func lastOther(managed []metav1.ManagedFieldsEntry, subresource string) string {
 	var ours, theirs metav1.Time
 	manager := ""

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/pullsecret"
 )
 
-// heard are the Events that people got.
+// heard records Events.
 type heard []string
 
 func (h *heard) Event(_ runtime.Object, eventType, reason, message string) {
@@ -29,7 +29,7 @@ func (h *heard) AnnotatedEventf(object runtime.Object, _ map[string]string, even
 	h.Event(object, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
+func TestAChangeThatAClusterUndoesEachTimeIsWrittenOnceADay(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	now, told := time.Now(), &heard{}
@@ -66,22 +66,22 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	for range 3 {
 		require.Empty(t, pass())
 	}
-	require.Len(t, *told, 1, "it is told once")
-	require.True(t, strings.HasPrefix((*told)[0], "Warning RemoteChangesUndone: the remote cluster undoes each time what is written there: labels of the remote Kyma were changed"), (*told)[0])
+	require.Len(t, *told, 1, "one Event is recorded")
+	require.True(t, strings.HasPrefix((*told)[0], "Warning RemoteChangesUndone: the remote cluster keeps undoing our changes: labels of the remote Kyma were changed"), (*told)[0])
 
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
-	require.Equal(t, "remote Kyma was edited", pass(), "what its owner wants is always accepted")
+	require.Equal(t, "remote Kyma was edited", pass(), "an edit by the owner is always accepted")
 
 	strip()
 	require.Empty(t, pass())
 	now = now.Add(revertPause)
-	require.Equal(t, "labels of the remote Kyma were changed", pass(), "once a day its drift is corrected")
+	require.Equal(t, "labels of the remote Kyma were changed", pass(), "the drift is corrected once a day")
 	strip()
 	require.Empty(t, pass())
 	require.Len(t, *told, 2)
 }
 
-func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *testing.T) {
+func TestAnImagePullSecretThatAClusterUndoesEachTimeIsWrittenOnceADay(t *testing.T) {
 	ctx := context.Background()
 	for name, disturb := range map[string]struct {
 		undo func(*testing.T, *bench)
@@ -89,7 +89,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 	}{
 		"one that is deleted": {
 			func(t *testing.T, b *bench) { require.NoError(t, b.remote.Delete(ctx, b.copyOf(t, "pull"))) },
-			"image pull Secret of the remote cluster differs (kyma-system/pull), which somebody deletes: the cluster's audit log says who;",
+			"image pull Secret of the remote cluster differs (kyma-system/pull), which somebody deletes; the cluster's audit log says who;",
 		},
 		"one that is edited": {
 			func(t *testing.T, b *bench) {
@@ -120,7 +120,7 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 			}
 			disturb.undo(t, b)
 			for range 2 * revertLimit {
-				require.True(t, pass(true), "what a paced change has yet to bring was not undone")
+				require.True(t, pass(true), "content that a paced change has yet to bring was not undone")
 			}
 			for range revertLimit {
 				require.True(t, pass(false))
@@ -141,16 +141,16 @@ func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *
 			require.NoError(t, b.control.Delete(ctx, pullSecret("")))
 			require.NoError(t, b.control.Create(ctx, source))
 			kept := b.reverts
-			b.configure(t, "pull") // which has not read the original yet
+			b.configure(t, "pull") // the new process has not read the original yet
 			b.reverts = kept
 			for range revertLimit {
-				require.True(t, pass(false), "a rotated one is brought")
+				require.True(t, pass(false), "a rotated Secret is written")
 			}
 		})
 	}
 }
 
-func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
+func TestAnOccasionalChangeIsCorrectedEachTime(t *testing.T) {
 	told := &heard{}
 	u := newReverts(told, time.Now)
 	kyma := desiredtest.Kyma("keda")
@@ -162,15 +162,15 @@ func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
 		require.Equal(t, n < revertLimit, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
 	}
 	require.Len(t, *told, 1)
-	require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "something else"), "which starts over")
+	require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "something else"), "another digest starts a new count")
 }
 
-func TestWhoUndidSomethingIsSeenInTheManagedFields(t *testing.T) {
+func TestTheManagedFieldsShowWhoUndidAChange(t *testing.T) {
 	at := func(minute int) *metav1.Time {
 		return &metav1.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
 	}
 	ours := metav1.ManagedFieldsEntry{Manager: "catalog-sync", Time: at(5)}
-	require.Empty(t, lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(4)}}, ""), "it wrote before us")
+	require.Empty(t, lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(4)}}, ""), "kubectl wrote before us")
 	require.Empty(t, lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(6), Subresource: "status"}}, ""))
 	require.Equal(t, "policy", lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(5)}, {Manager: "policy", Time: at(6)}}, ""))
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// session is what one activity of a synchronization knows of a remote cluster, beside what remote.Cluster has.
+// session is the state of one synchronization activity for a remote cluster, in addition to remote.Cluster.
 type session struct {
 	*remote.Cluster
-	// identify asks which cluster this is.
+	// identify returns the UID of the cluster.
 	identify func(context.Context) (types.UID, error)
-	// access is nil where the control plane's own cluster is reached without a kubeconfig.
+	// access is nil if the cluster is the control plane's own and is accessed without a kubeconfig.
 	access *clusters.Cluster
-	// recognized is the remote Kyma where the cluster was recognized by it; see recognize.
+	// recognized is the remote Kyma if it identified the cluster. See recognize.
 	recognized *v1beta2.Kyma
-	// force is set when the Kyma is purged.
+	// force is set if the Kyma is purged.
 	force *forcing
 }
 
-// forcing is set on a remote cluster whose Kyma is purged.
+// forcing records the forced objects of a purged Kyma in its remote cluster.
 type forcing struct {
 	kyma   kick.Ref
 	purges Purges
@@ -33,7 +33,7 @@ type forcing struct {
 	forced []string
 }
 
-// names are those of what was forced.
+// names returns the names of the forced objects.
 func (f *forcing) names() []string {
 	if f == nil {
 		return nil

@@ -19,8 +19,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// SyncRemote makes the remote cluster of a Kyma as wanted, and accepts what its owner asks for: namespace,
-// definitions, the remote Kyma, the module catalog, user-provided templates. A steady synchronization writes nothing.
+// SyncRemote brings the remote cluster of a Kyma into its desired state and accepts what its owner asks for. It keeps the
+// namespace, the CRDs, the remote Kyma, the agent's certificate, the image pull Secret, the module catalog, and the
+// imports of user-provided templates. If nothing changed, it writes nothing.
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
 	result, err := a.syncRemote(ctx, in)
@@ -30,16 +31,16 @@ func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	return result, fault.ToTemporal(err)
 }
 
-// firstSyncError is the failure of a synchronization of a Kyma that has no status yet.
+// firstSyncError is a failed synchronization of a Kyma that has no status yet.
 type firstSyncError struct{ error }
 
 func (f firstSyncError) Unwrap() error { return f.error }
 
-// firstReportAfter is after how long the owner of a new Kyma is informed of what delays it.
+// firstReportAfter is the time after which the owner of a new Kyma is informed about a delay.
 const firstReportAfter = 3 * time.Second
 
-// reportsAtOnce tells whether a failure of the first synchronization is reported to the owner before it is tried again:
-// a Kyma has no status before, and a cluster may ask for minutes.
+// reportsAtOnce reports whether a failed first synchronization is reported to the owner before the next attempt. The Kyma
+// has no status yet, and a cluster may ask for a wait of minutes.
 func reportsAtOnce(err error, tries int32, took time.Duration) bool {
 	var known *fault.Error
 	return tries > 1 || took > firstReportAfter || errors.As(err, &known) && known.RetryAfter > firstReportAfter
@@ -115,8 +116,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	}
 	var early <-chan catalog.Reading
 	if fresh == definitions.CreatedSome {
-		// An API server makes the first requests for a new definition wait for a second or two. They wait
-		// together.
+		// An API server delays the first requests for a new CRD by a second or two. Send them in parallel.
 		early = catalog.ReadEarly(ctx, r, s.Namespace)
 	}
 	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh != definitions.CreatedNone)
@@ -126,7 +126,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	}
 	if err != nil {
 		if f := result.Faults[fault.PartDefinitions]; !f.IsZero() && remote.KindMissing(err) {
-			// The remote Kyma cannot be there without its definition: that is what has to be fixed.
+			// The remote Kyma cannot exist without its CRD, so the CRD's fault is the one to fix.
 			return Result{}, &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message, Cause: err}
 		}
 		return Result{}, err
@@ -142,7 +142,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		if err != nil {
 			return Result{}, err
 		}
-		early = nil // it is of the old place
+		early = nil // the early read was for the old place
 	}
 	if early == nil && fresh != definitions.CreatedAll {
 		read.Lists, read.Err = catalog.Read(ctx, r, s.Namespace)
@@ -170,8 +170,8 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	return result, nil
 }
 
-// note turns the failure of a part into a fault in the result, so that the rest goes on. A cluster that does not answer,
-// and an activity that is to stop, are no failures of a part: these errors are returned. Errors of unknown kind get the reason.
+// note turns the failure of a part into a fault in the result, so that the other parts continue. If the cluster does not
+// answer, or the activity must stop, note returns the error instead. An error of unknown kind gets the given reason.
 func (r *Result) note(part fault.Part, err error, reason string) error {
 	if err == nil {
 		return nil

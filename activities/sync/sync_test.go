@@ -29,15 +29,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// bench is an instance with one Kyma, its control plane and its remote cluster, both in memory.
+// bench is an instance with one Kyma. Its control plane and its remote cluster are in memory.
 type bench struct {
 	*Activities
 	control, remote *desiredtest.Cluster
 	in              Input
 	unreachable     error
-	// access is kept as the registry of clusters does, until it is taken away.
+	// access is cached until it is set to nil, like in the registry of clusters.
 	access *clusters.Cluster
-	// now is the time for the activities; time.Now where it is nil.
+	// now is the clock of the activities, or nil for time.Now.
 	now func() time.Time
 }
 
@@ -131,9 +131,9 @@ func TestTheFirstSynchronizationBringsEverythingInTheRightOrder(t *testing.T) {
 	result := b.sync(t)
 	require.Equal(t, Result{Outcome: OutcomeSynced, Cluster: "remote-uid", AcceptedChange: true, Writes: 7}, result)
 	require.Equal(t, []string{
-		"patch Kyma kyma-sample",        // the finalizer, before anything that would have to be undone
+		"patch Kyma kyma-sample",        // the finalizer comes before anything that must be cleaned up
 		"patch status Kyma kyma-sample", // the place
-		"patch status Kyma kyma-sample", // what the remote Kyma asks for
+		"patch status Kyma kyma-sample", // the accepted state of the remote Kyma
 	}, b.control.Writes())
 	require.Equal(t, []string{
 		"create Namespace kyma-system",
@@ -144,7 +144,7 @@ func TestTheFirstSynchronizationBringsEverythingInTheRightOrder(t *testing.T) {
 		"apply ModuleReleaseMeta keda",
 		"apply ModuleTemplate keda-1.0.0",
 	}, b.remote.Writes())
-	require.LessOrEqual(t, len(b.remote.Writes())+len(b.remote.Reads()), 10+2, "requests for the first synchronization, and one per catalog object")
+	require.LessOrEqual(t, len(b.remote.Writes())+len(b.remote.Reads()), 10+2, "10 requests for the first synchronization, and one per catalog object")
 
 	copied := b.remoteKyma(t)
 	require.Equal(t, "regular", copied.Spec.Channel)
@@ -179,7 +179,7 @@ func TestASteadySynchronizationWritesNothing(t *testing.T) {
 	}, b.remote.Reads())
 }
 
-func TestTheRemoteOwnersEditIsImportedBeforeAnybodyActsOnIt(t *testing.T) {
+func TestTheRemoteOwnersEditIsRecordedBeforeItHasAnEffect(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) {
@@ -195,7 +195,7 @@ func TestTheRemoteOwnersEditIsImportedBeforeAnybodyActsOnIt(t *testing.T) {
 	require.False(t, b.sync(t).AcceptedChange)
 }
 
-func TestWhatIsRecordedIsRecordedOnlyIfTheKymaIsStillAsItWasRead(t *testing.T) {
+func TestTheRecordIsWrittenOnlyIfTheKymaHasNotChanged(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.control.Fail = func(verb, _ string) error {
@@ -215,7 +215,7 @@ func TestWhatIsRecordedIsRecordedOnlyIfTheKymaIsStillAsItWasRead(t *testing.T) {
 	require.True(t, b.sync(t).AcceptedChange)
 }
 
-func TestAnInvalidEditLeavesWhatWasLastAcceptedInForce(t *testing.T) {
+func TestAnInvalidEditLeavesTheLastAcceptedStateInForce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "btp"}, {Name: "btp"}} })
@@ -229,21 +229,21 @@ func TestAnInvalidEditLeavesWhatWasLastAcceptedInForce(t *testing.T) {
 	require.Empty(t, b.control.Writes(), "a refused edit is noted once")
 }
 
-func TestARemoteKymaThatVanishedComesBackWithWhatItsOwnerLastAskedFor(t *testing.T) {
+func TestADeletedRemoteKymaIsRestoredWithTheLastAcceptedState(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel, k.Spec.Modules = "fast", []v1beta2.Module{{Name: "btp"}} })
 	b.sync(t)
 	require.NoError(t, b.remote.Delete(context.Background(), b.remoteKyma(t)))
 	result := b.sync(t)
-	require.False(t, result.AcceptedChange, "its wishes are the same")
+	require.False(t, result.AcceptedChange, "it asks for the same")
 	copied := b.remoteKyma(t)
 	require.Equal(t, "fast", copied.Spec.Channel)
 	require.Equal(t, []string{"btp"}, names(copied.Spec.Modules))
 	require.Equal(t, string(copied.UID), b.kyma(t).Status.Remote.UID)
 }
 
-func TestChangedLabelsOfTheRemoteKymaAreRestoredAndOthersLeftAlone(t *testing.T) {
+func TestOnlyOurLabelsOfTheRemoteKymaAreRestored(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) {
@@ -283,7 +283,7 @@ func TestWhichModulesAreCopiedIntoANewRemoteKyma(t *testing.T) {
 	}
 }
 
-func TestWhereNothingIsSynchronizedNothingIsTouched(t *testing.T) {
+func TestAKymaThatIsNotSynchronizedStaysUnchanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change   func(*v1beta2.Kyma)
 		settings desired.Settings
@@ -318,7 +318,7 @@ func TestWhereNothingIsSynchronizedNothingIsTouched(t *testing.T) {
 	}
 }
 
-func TestWhatAKymaThatIsGoneLeftIsListedByItsUID(t *testing.T) {
+func TestManifestsOfAKymaThatIsGoneAreListedByItsUID(t *testing.T) {
 	manifest := func(name string, owner types.UID, deleted bool) *v1beta2.Manifest {
 		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
 			Namespace: desiredtest.Namespace, Name: name, UID: types.UID(name), Finalizers: desired.ManifestFinalizers(),
@@ -336,7 +336,7 @@ func TestWhatAKymaThatIsGoneLeftIsListedByItsUID(t *testing.T) {
 	require.Equal(t, Result{Outcome: OutcomeGone, Left: []kick.Ref{kick.RefOf(left)}}, b.sync(t))
 }
 
-func TestAnUnreachableClusterIsSaidSo(t *testing.T) {
+func TestAnUnreachableClusterIsReported(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	b.unreachable = fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	_, err := b.syncRemote(context.Background(), b.in)
@@ -349,7 +349,7 @@ func TestAnUnreachableClusterIsSaidSo(t *testing.T) {
 	require.Nil(t, b.kyma(t).Status.Remote)
 }
 
-func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
+func TestAFailedPartDoesNotPreventReadingTheRemoteKyma(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
 	b.remote.Fail = func(verb, object string) error {
 		if verb == "apply" && strings.HasPrefix(object, "ModuleTemplate") {
@@ -367,7 +367,7 @@ func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
 	require.True(t, b.sync(t).Faults[fault.PartCatalog].IsZero())
 }
 
-// otherKyma is another Kyma, whose remote Kyma is in this cluster.
+// otherKyma returns another Kyma with its remote Kyma in this cluster.
 func otherKyma(cluster string) *v1beta2.Kyma {
 	other := desiredtest.Kyma()
 	other.Name, other.UID = "other", "other-uid"
@@ -375,7 +375,7 @@ func otherKyma(cluster string) *v1beta2.Kyma {
 	return other
 }
 
-// syncsOntoThatOfOther synchronizes where the remote Kyma of Kyma other is, which is refused.
+// syncsOntoThatOfOther synchronizes to the remote Kyma of the Kyma "other", which is refused.
 func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
 	t.Helper()
 	taken := desiredtest.Kyma("istio")
@@ -387,25 +387,25 @@ func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
 	return err
 }
 
-func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
+func TestARemoteKymaOfAnotherKymaStaysUnchanged(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("remote-uid"))
 	err := b.syncsOntoThatOfOther(t)
 	require.ErrorContains(t, err, "belongs to another Kyma")
-	require.NotContains(t, err.Error(), "kcp-system/other", "what Kymas there are is nobody's business")
+	require.NotContains(t, err.Error(), "kcp-system/other", "messages do not reveal other Kymas")
 	require.Equal(t, []string{"istio"}, names(b.remoteKyma(t).Spec.Modules))
 	require.Empty(t, b.remote.Writes())
-	require.Nil(t, b.kyma(t).Status.Remote, "it is no cluster of this Kyma's")
+	require.Nil(t, b.kyma(t).Status.Remote, "the cluster does not belong to this Kyma")
 
 	require.NoError(t, b.control.Delete(context.Background(), otherKyma("")))
 	require.True(t, b.sync(t).AcceptedChange, "its Kyma is gone, so it is taken over")
 	require.Equal(t, []string{"istio"}, names(b.kyma(t).Status.Remote.Modules))
 }
 
-func TestAMarkThatNamesAnotherKymaTellsNobodyWhetherThereIsOne(t *testing.T) {
+func TestAMarkWithTheNameOfAnotherKymaDoesNotRevealIfItExists(t *testing.T) {
 	for name, others := range map[string][]client.Object{
-		"there is one, elsewhere":                 {otherKyma("another-cluster")},
-		"there is one, which was never there yet": {otherKyma("")},
-		"there is none":                           nil,
+		"it exists, with another cluster":       {otherKyma("another-cluster")},
+		"it exists, and was never synchronized": {otherKyma("")},
+		"it does not exist":                     nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, other := range others {
@@ -423,7 +423,7 @@ func TestAMarkThatNamesAnotherKymaTellsNobodyWhetherThereIsOne(t *testing.T) {
 	}
 }
 
-func TestARemoteKymaIsCleanedUpWhateverItIsMarkedWith(t *testing.T) {
+func TestARemoteKymaIsCleanedUpWhateverItsMark(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("another-cluster"))
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) {
@@ -437,7 +437,7 @@ func TestARemoteKymaIsCleanedUpWhateverItIsMarkedWith(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(b.remote.Get(t.Context(), place, &v1beta2.Kyma{})))
 }
 
-func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T) {
+func TestAccessToAnotherKymasClusterIsNotRecorded(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("cluster-of-other"))
 	b.sync(t)
 	before := b.kyma(t).Status.Remote
@@ -446,7 +446,7 @@ func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T
 	b.remote = desiredtest.NewCluster("cluster-of-other")
 	require.Error(t, b.syncsOntoThatOfOther(t))
 	require.Empty(t, b.remote.Writes())
-	require.Equal(t, before, b.kyma(t).Status.Remote, "its modules are where they were")
+	require.Equal(t, before, b.kyma(t).Status.Remote, "its modules stay in their cluster")
 
 	b.remote = home
 	b.sync(t)
@@ -483,7 +483,7 @@ func TestSynchronizationIntoTheControlPlanesOwnClusterIsSafe(t *testing.T) {
 	b.sync(t)
 	var templates v1beta2.ModuleTemplateList
 	require.NoError(t, b.control.List(context.Background(), &templates))
-	require.Len(t, templates.Items, 3, "an original that is there already is not copied onto itself")
+	require.Len(t, templates.Items, 3, "an existing original is not copied onto itself")
 	for _, template := range templates.Items {
 		copied := template.Namespace == "copies" && template.Name == "keda-regular"
 		require.Equal(t, copied, desired.IsSyncedCopy(&template), template.Name)
@@ -512,8 +512,8 @@ func TestDefinitionsAreNeverDowngradedOrNarrowed(t *testing.T) {
 	b.sync(t)
 	require.Contains(t, b.remote.Writes(), "update CustomResourceDefinition kymas.operator.kyma-project.io")
 	crd = read()
-	require.Equal(t, []string{"ky"}, crd.Spec.Names.ShortNames, "somebody's edit is reverted")
-	require.Equal(t, "v1beta9", crd.Spec.Versions[len(crd.Spec.Versions)-1].Name, "a version that we do not know stays served")
+	require.Equal(t, []string{"ky"}, crd.Spec.Names.ShortNames, "an edit is reverted")
+	require.Equal(t, "v1beta9", crd.Spec.Versions[len(crd.Spec.Versions)-1].Name, "an unknown version stays served")
 	b.forget()
 	b.sync(t)
 	require.Empty(t, b.remote.Writes())
@@ -523,10 +523,10 @@ func TestDefinitionsAreNeverDowngradedOrNarrowed(t *testing.T) {
 	require.NoError(t, b.remote.Update(ctx, crd))
 	b.forget()
 	b.sync(t)
-	require.Empty(t, b.remote.Writes(), "a newer build brought it")
+	require.Empty(t, b.remote.Writes(), "a newer build has written it")
 }
 
-func TestADefinitionOfSomebodyElseIsWidenedAndNeverOursToDelete(t *testing.T) {
+func TestAForeignDefinitionIsExtendedAndNeverDeleted(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	all, err := crds.Get(crds.Kymas)
 	require.NoError(t, err)
@@ -595,7 +595,7 @@ func TestProbe(t *testing.T) {
 		require.True(t, changed)
 		require.Equal(t, "never synchronized", why)
 	})
-	t.Run("an error is no difference", func(t *testing.T) {
+	t.Run("an error is not a difference", func(t *testing.T) {
 		b := setup(t)
 		b.remote.Fail = func(string, string) error { return apierrors.NewInternalError(errors.New("x")) }
 		changed, _, err := b.Probe(ctx, b.kyma(t), false)
@@ -604,14 +604,14 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-func TestAKindThatIsNotServedIsToldFromAnObjectThatIsNotThere(t *testing.T) {
+func TestAnUnservedKindIsDistinguishedFromAMissingObject(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.kyma-project.io", Resource: "kymas"}
 	require.False(t, remote.KindMissing(apierrors.NewNotFound(resource, "default")))
 	require.True(t, remote.KindMissing(fmt.Errorf("read: %w", apierrors.NewGenericServerResponse(404, "GET", resource, "default", "404 page not found", 0, true))))
 	require.False(t, remote.KindMissing(nil))
 }
 
-func TestTheStrategyLocalClientNeedsToBeAllowed(t *testing.T) {
+func TestTheStrategyLocalClientMustBeAllowed(t *testing.T) {
 	on := true
 	kyma := desiredtest.Kyma()
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies", Strategy: v1beta2.SyncStrategyLocalClient}

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Names of fields are in histories and carries, and are never changed.
+// Field names are in histories and carries, and must never change.
 func TestTheFaultsOfAResultAreEncodedBesideItsOtherFields(t *testing.T) {
 	const recorded = `{"outcome":"Synced","cluster":"c","acceptedChange":true,"catalogOff":true,
 		"definitions":{"kind":"Rejected","reason":"D","message":"d"},"catalog":{"kind":"Transient","reason":"C","message":"c","hint":"h","slowRetry":true},

@@ -16,15 +16,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// ReasonUpstreamsAgent: what upstream's agent has in the remote cluster, or ours had, could not be removed.
+// ReasonUpstreamsAgent: upstream's agent, or ours, could not be removed from the remote cluster.
 const ReasonUpstreamsAgent = "UpstreamAgentNotRemoved"
 
-// EventCertificateLeft: the certificate of upstream's agent stays in the control plane, as we may not delete it. It is on
-// the Kyma.
+// EventCertificateLeft: the certificate of upstream's agent stays in the control plane, because we have no permission to
+// delete it. The Event is on the Kyma.
 const EventCertificateLeft = "UpstreamCertificateLeft"
 
-// removeAgent removes the agent, upstream's or ours, where it was set up for a Kyma. That this release may not delete its certificate
-// in the control plane keeps nothing else from being done: somebody is told of it.
+// removeAgent removes the agent, upstream's or ours, if one was set up for the Kyma. If we have no permission to delete
+// its certificate in the control plane, an Event says so, and everything else continues.
 func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if !agents.IsLeft(kyma) {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// withAgent is a bench of a Kyma for which upstream had set up its agent.
+// withAgent returns a bench with a Kyma for which upstream set up its agent.
 func withAgent(t *testing.T, change func(*v1beta2.Kyma)) *bench {
 	t.Helper()
 	kyma := desiredtest.Kyma("keda")
@@ -46,7 +46,7 @@ func (b *bench) agentIsGone(t *testing.T) {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "kyma-system", Name: "skr-webhook"}
 	require.True(t, apierrors.IsNotFound(b.remote.Get(context.Background(), key, &appsv1.Deployment{})))
-	require.NoError(t, b.remote.Get(context.Background(), key, &corev1.Service{}), "what has not upstream's label is somebody's")
+	require.NoError(t, b.remote.Get(context.Background(), key, &corev1.Service{}), "an object without upstream's label belongs to somebody else")
 	key.Name = "skr-webhook-tls"
 	require.True(t, apierrors.IsNotFound(b.remote.Get(context.Background(), key, &corev1.Secret{})))
 	key = client.ObjectKey{Namespace: "istio-system", Name: b.in.Ref.Name + "-webhook-tls"}
@@ -67,10 +67,10 @@ func TestUpstreamsAgentIsRemovedWithItsKyma(t *testing.T) {
 	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: "default"}}))
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
 	b.agentIsGone(t)
-	require.Contains(t, b.remote.Writes(), "delete Kyma default", "although it was never synchronized by us")
+	require.Contains(t, b.remote.Writes(), "delete Kyma default", "although we never synchronized it")
 }
 
-func TestTheCertificateIsRemovedFromTheNamespaceThatTheFlagNames(t *testing.T) {
+func TestTheCertificateIsRemovedFromTheNamespaceInTheFlag(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	kyma.Status.Conditions = []metav1.Condition{{
 		Type: "SKRWebhook", Status: metav1.ConditionTrue, Reason: "Ready", Message: "skrwebhook is synchronized", LastTransitionTime: metav1.Now(),
@@ -84,8 +84,8 @@ func TestTheCertificateIsRemovedFromTheNamespaceThatTheFlagNames(t *testing.T) {
 		of      string
 		removed bool
 	}{
-		"the Kyma's":                            {kyma.Namespace, true},
-		"that of a Kyma of this name elsewhere": {"elsewhere", false},
+		"the Kyma's": {kyma.Namespace, true},
+		"the one of a Kyma with this name elsewhere": {"elsewhere", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, others := certificate("certificates", test.of), certificate("istio-system", kyma.Namespace)
@@ -98,7 +98,7 @@ func TestTheCertificateIsRemovedFromTheNamespaceThatTheFlagNames(t *testing.T) {
 	}
 }
 
-func TestOfAKymaWithoutUpstreamsAgentNothingIsAsked(t *testing.T) {
+func TestAKymaWithoutUpstreamsAgentCostsNoRequests(t *testing.T) {
 	b := withAgent(t, func(kyma *v1beta2.Kyma) { kyma.Status.Conditions = nil })
 	b.sync(t)
 	require.NoError(t, b.remote.Get(context.Background(), client.ObjectKey{Namespace: "kyma-system", Name: "skr-webhook"}, &appsv1.Deployment{}))

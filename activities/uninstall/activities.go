@@ -1,6 +1,8 @@
-// Package uninstall removes the module of a Manifest that is being deleted: its default custom resource first, while
-// the operator still runs, then its resources, and the Manifest's finalizers last. RemoveManifest and WaitRemoval are
-// its activities. Each of them can be run again at any point.
+// Package uninstall removes the module of a Manifest that is being deleted. RemoveManifest and WaitRemoval are its
+// activities. Both are safe to run again at any point.
+//
+// RemoveManifest deletes the default custom resource first, while the operator still runs, then the module's resources.
+// It removes the Manifest's finalizers last.
 package uninstall
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Activities remove modules.
+// Activities removes modules.
 type Activities struct {
 	steps    *manifests.Steps
 	applier  *apply.Applier
@@ -20,12 +22,12 @@ type Activities struct {
 	install  *install.Activities
 }
 
-// New returns the activities, to be registered with a worker.
+// New returns the activities. Register them with a worker.
 func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, installer *install.Activities) *Activities {
 	return &Activities{steps: steps, applier: applier, removals: removals, install: installer}
 }
 
-// RemoveInput names the Manifest to remove, and what was last reported of the removal.
+// RemoveInput names the Manifest to remove, and holds the last reported state of the removal.
 type RemoveInput struct {
 	Ref      kick.Ref           `json:"ref"`
 	Reported readiness.Observed `json:"reported"`
@@ -33,7 +35,7 @@ type RemoveInput struct {
 
 // RemoveResult is the progress of the removal.
 type RemoveResult struct {
-	// Outcome is OutcomeGone, OutcomeWaiting, OutcomeRemoved, OutcomeRefused, OutcomeSkipped, or OutcomeApplied when the
+	// Outcome is OutcomeGone, OutcomeWaiting, OutcomeRemoved, OutcomeRefused, OutcomeSkipped, or OutcomeApplied if the
 	// Manifest is not being deleted.
 	Outcome  manifests.Outcome  `json:"outcome"`
 	Observed readiness.Observed `json:"observed"`

@@ -17,10 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// RemoveManifest reconciles the removal once, as far as it gets without waiting long: the default custom resource
-// first, while its operator still runs; then, when no custom resource remains that a user created of the module's
-// kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
-// OutcomeWaiting. It can be interrupted and run again at any point.
+// RemoveManifest moves the removal forward as far as possible without waiting long. It deletes the default custom
+// resource first, while its operator still runs. If no user-created custom resource of the module's kinds remains, it
+// deletes the resources in reverse order of their stages. It removes the finalizers last. If the removal has to wait, the
+// outcome is OutcomeWaiting and Observed says for what. RemoveManifest can be interrupted and run again at any point.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	ctx, news := manifests.Noting(ctx)
 	result, err := a.Remove(ctx, in.Ref)
@@ -31,8 +31,8 @@ func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (Remove
 	return result, err
 }
 
-// afterChange is the result of a reconcile that was cut short as the Manifest changed: it is gone, or has a newer
-// version.
+// afterChange returns the result of a reconcile that was cut short because the Manifest changed: the Manifest is gone, or
+// it has a newer version.
 func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
 	now, err := a.steps.Read(ctx, ref)
 	if err != nil || now == nil {
@@ -40,11 +40,12 @@ func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResul
 	}
 	return RemoveResult{}, &fault.Error{
 		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
-		Message: fmt.Sprintf("Manifest %s changed while it was removed", ref),
+		Message: fmt.Sprintf("Manifest %s changed during its removal", ref),
 	}
 }
 
-// Remove is RemoveManifest for callers in this process; manifests.ErrChanged is an error of it.
+// Remove is RemoveManifest for callers in this process. Unlike RemoveManifest it returns manifests.ErrChanged if the
+// Manifest changed.
 func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
 	m, err := a.steps.Read(ctx, ref)
 	if err != nil {
@@ -109,8 +110,8 @@ func waitingFor(o *readiness.Observed) RemoveResult {
 	return RemoveResult{Outcome: manifests.OutcomeWaiting, Observed: *o}
 }
 
-// removeAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits
-// for, or nil when nothing is left.
+// removeAll removes everything that the Manifest brought and that no other Kyma in the same cluster needs. It returns
+// what the removal waits for, or nil if nothing is left.
 func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
 	cluster, err := a.steps.Target(ctx, m)
 	if err != nil {
@@ -153,7 +154,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readi
 	}
 	a.steps.Recorder.KeptForOthers(m, r.Kept)
 	if waiting == nil {
-		// The Manifest is released: its inventory is no longer needed.
+		// The Manifest will be released, so its inventory is no longer needed.
 		return nil, nil //nolint:nilnil // waiting for nothing is the good case
 	}
 	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {

@@ -17,8 +17,9 @@ func IsUnowned(m *v1beta2.Manifest) bool {
 	return owner == nil || owner.Kind != shared.KindKyma
 }
 
-// SettleUnowned releases a Manifest that its Kyma abandoned and that somebody deletes. It refuses every other Manifest that no
-// Kyma owns: the status says why. It asks only the control plane, never the module's cluster.
+// SettleUnowned releases a Manifest that was abandoned by its Kyma and is being deleted by somebody else. It refuses
+// every other Manifest without an owning Kyma; the status then says why. It reads only the control plane, never the
+// module's cluster.
 func (a *Activities) SettleUnowned(ctx context.Context, ref kick.Ref) error {
 	m, err := a.steps.Read(ctx, ref)
 	if err != nil || m == nil || !IsUnowned(m) {

@@ -14,12 +14,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// EventRemovalUpgradeFailed: a newer version of a module whose removal waits for its operator could not be applied.
+// EventRemovalUpgradeFailed: the removal of a module waits for its operator, and the operator's newer version could not
+// be applied.
 const EventRemovalUpgradeFailed = "RemovalUpgradeFailed"
 
-// upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource
-// keeps it from being removed: the operator that has to release it may need the fix (docs/contract.md#removal). The
-// reported state of the removal does not change. A version that cannot be applied blocks no removal.
+// upgradeWhileDeleting applies the newer version that a Manifest asks for while only the default custom resource blocks
+// its removal. The operator that must release the custom resource may need a fix from the newer version
+// (docs/contract.md#removal). The reported state of the removal does not change. A version that cannot be applied does
+// not block the removal.
 func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manifest, waiting readiness.Observed) error {
 	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) {
 		return nil
@@ -29,7 +31,7 @@ func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manife
 	}
 	job, err := a.applier.Prepare(ctx, m)
 	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {
-		message := "version " + m.Spec.Version + " could not be applied while the module is removed: " + f.Message
+		message := "version " + m.Spec.Version + " could not be applied during the module's removal: " + f.Message
 		a.steps.Recorder.RecordOnce(m, corev1.EventTypeWarning, EventRemovalUpgradeFailed, message, m)
 		return nil
 	}

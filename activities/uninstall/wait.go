@@ -12,9 +12,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// WaitRemoval checks what a removal waits for until that is not what was last reported, so that RemoveManifest has to run
-// again. An attempt that found nothing new ends with a benign fault.Pending error. After 5 failed reads in a row it returns
-// their fault. It writes nothing.
+// WaitRemoval checks what a removal waits for until this differs from in.Reported. RemoveManifest then has to run again.
+// An attempt that finds nothing new ends with a benign fault.Pending error. After 5 failed reads in a row WaitRemoval
+// returns their fault. It writes nothing.
 func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	var result RemoveResult
 	watch := manifests.Watch{Clock: a.steps.Options.Clock, For: "the removal", Since: make([]time.Time, 1)}
@@ -32,7 +32,7 @@ func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveRes
 	return result, err
 }
 
-// CheckRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.
+// CheckRemoval returns what a removal waits for. OutcomeRemoved means that nothing is left to wait for.
 func (a *Activities) CheckRemoval(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
 	m, err := a.steps.Read(ctx, ref)
 	if err != nil {

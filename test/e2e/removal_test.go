@@ -71,7 +71,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
 			marker = meta.Annotations["operator.kyma-project.io/held-removal"]
 			assert.Equal(c, marked, marker, "the change that causes them")
-			assert.Contains(c, s.Warnings(meta)["RemovalHeld"], fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: "+
+			assert.Contains(c, s.Warnings(meta)["RemovalHeld"], fmt.Sprintf("%d Kymas would lose a module by this change, more than the limit of %d; "+
 				"nothing is removed until somebody approves change %s in RemovalBudget kcp-system/lifecycle-manager", fleetSize, max(1, fleetSize*5/100), marked))
 		})
 		s.Sweeps(t, 1)

@@ -108,7 +108,7 @@ func TestAPurgeNeverRemovesAProtectedFinalizer(t *testing.T) {
 	result := s.purge(false)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
 	require.True(t, s.manifestIsGone(), "the Manifest is released nevertheless")
-	require.Contains(t, result.Stays, "Sample "+s.id+"-remote/default has finalizers that are never taken off: [example.com/never]")
+	require.Contains(t, result.Stays, "Sample "+s.id+"-remote/default has finalizers that are never removed: [example.com/never]")
 	held := s.get("ID.example.com/v1", "Sample", "ID-remote", "default")
 	require.NotNil(t, held)
 	require.Equal(t, []string{"example.com/never"}, held.GetFinalizers())
@@ -198,7 +198,7 @@ func TestAPurgeAbandonsALostClusterOnlyOnRequestAndReportsWhatRemains(t *testing
 			require.Contains(t, result.Unreached, "is left there")
 			require.True(t, s.manifestIsGone())
 			require.Len(t, s.events(), 2)
-			require.Contains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned: what Manifest ID/ID-sample has in its cluster could not be removed and is left there")
+			require.Contains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned: the objects of Manifest ID/ID-sample could not be removed from its cluster and are left there")
 			require.Contains(t, strings.Join(s.events(), "\n"), "Purged: Manifest ID/ID-sample in the control plane loses its finalizers example.com/other")
 		})
 	}

@@ -1,8 +1,8 @@
-// Package hint knows what can be done about each reason that a status, an Event or a fault has.
+// Package hint knows the remedy for each reason of a status, an Event or a fault.
 //
-// Messages that clients compare stay word for word; what to do about them is a field of its own beside each. The
-// words are those of the tables in docs/operating.md, from which `make generate` writes zz_generated.go, so that a
-// status and the documentation never differ.
+// Clients compare messages word for word, so messages do not change. A field beside each message holds the remedy.
+// `make generate` writes zz_generated.go from the tables in docs/operating.md, so a status and the documentation never
+// differ.
 package hint
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// For returns what can be done about a reason; empty where nothing can, or need be, done.
+// For returns the remedy for a reason. It is empty if nothing can be done, or nothing needs to be done.
 func For(reason string) string { return ofReason(reason) }
 
-// Or returns what is known of the one case, or else what can be done about its reason.
+// Or returns the hint for the particular case, or else the remedy for its reason.
 func Or(particular, reason string) string {
 	return cmp.Or(particular, For(reason))
 }
 
-// Of returns what can be done about an error: what is known of the one case, or of its reason. Of an error that nobody has
-// classified, nothing is known.
+// Of returns the hint of an error, or else the remedy for its reason. It returns an empty string for an error without a
+// classification.
 func Of(err error) string {
 	var known *fault.Error
 	if !errors.As(err, &known) {
@@ -33,7 +33,7 @@ func Of(err error) string {
 	return Or(known.Hint, known.Reason)
 }
 
-// With returns a message with what can be done about it, for texts that have no field of their own for that.
+// With appends a remedy to a message, for texts that have no separate field for hints.
 func With(message, todo string) string {
 	if todo == "" {
 		return message
@@ -41,8 +41,8 @@ func With(message, todo string) string {
 	return message + " (" + todo + ")"
 }
 
-// OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.
-const OtherFinalizers = "whoever set these finalizers must take them off"
+// OtherFinalizers is the remedy if finalizers of other owners block the removal of a resource.
+const OtherFinalizers = "whoever set these finalizers must remove them"
 
 // Recorder records Events. A client-go record.EventRecorder is one.
 type Recorder interface {
@@ -50,8 +50,8 @@ type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }
 
-// Record records an Event with what can be done about it, which is in an annotation beside the message. Both are bounded
-// like the message of a fault.
+// Record records an Event and puts its hint into an annotation. Message and hint are bounded like the message of a
+// fault.
 func Record(events Recorder, object runtime.Object, eventType, reason, message, hint string) {
 	message = fault.Message(message)
 	if hint == "" {

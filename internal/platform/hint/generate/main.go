@@ -1,5 +1,5 @@
-// Generate writes package hint's table from the tables of reasons in docs/operating.md: from the root of the
-// repository, `go run ./internal/platform/hint/generate`.
+// Generate writes the table of package hint from the tables of reasons in docs/operating.md. Run it from the root of
+// the repository with `go run ./internal/platform/hint/generate`.
 package main
 
 import (
@@ -34,10 +34,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(table, code, 0o644) //nolint:gosec // a source file is for everybody to read
+	return os.WriteFile(table, code, 0o644) //nolint:gosec // everybody may read a source file
 }
 
-// generate returns the Go code for the tables of a page.
+// generate returns the Go code for the tables of the page.
 func generate(page string) ([]byte, error) {
 	_, section, found := strings.Cut(page, "## What each reason means\n")
 	if !found {
@@ -64,7 +64,7 @@ func generate(page string) ([]byte, error) {
 	return format.Source(code.Bytes())
 }
 
-// plain is a cell without its markup: links by their text, code without ticks.
+// plain returns a cell without markup: links become their text, and code loses its ticks.
 func plain(cell string) string {
 	cell = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(cell, "$1")
 	return strings.ReplaceAll(strings.TrimSpace(cell), "`", "")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatToDoIsTakenFromTheTablesOfReasons(t *testing.T) {
+func TestHintsComeFromTheTablesOfReasons(t *testing.T) {
 	t.Parallel()
 	code, err := generate("# Page\n| `Other` | is | no reason |\n\n## What each reason means\n" +
 		"| reason | means | what to do |\n|---|---|---|\n" +

@@ -244,7 +244,7 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 		}, want: "spec.descriptor: component.resources: Required value: component example.com/mine has nothing to install"},
 		"one of another version than its descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Version = "9.9.9"
-		}, want: "the ModuleTemplate is of version 9.9.9"},
+		}, want: "the ModuleTemplate has version 9.9.9"},
 		"one whose default custom resource is none": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}
 		}, want: "spec.data: "},

@@ -40,8 +40,8 @@ func TestWhereAUserProvidedTemplateMayTakeItsPartsFrom(t *testing.T) {
 	}{
 		"without a descriptor it is our own registry": {},
 		"an empty descriptor is fetched from there":   {descriptor: &runtime.RawExtension{Raw: []byte(`{}`)}},
-		"none is allowed by default": {
-			descriptor: ordinary, want: "registry registry.example.com is not one that user-provided templates may use (none is allowed)",
+		"no registry is allowed by default": {
+			descriptor: ordinary, want: "registry registry.example.com is not one that user-provided templates may use (no registry is allowed)",
 		},
 		"one that is allowed":                   {descriptor: ordinary, allowed: []string{"registry.example.com"}},
 		"hosts are not told apart by case":      {descriptor: change(ordinary, context("https://Registry.Example.com/x")), allowed: []string{"registry.EXAMPLE.com"}},
@@ -50,7 +50,7 @@ func TestWhereAUserProvidedTemplateMayTakeItsPartsFrom(t *testing.T) {
 		"an earlier repository counts too":      {descriptor: change(ordinary, context("evil.example"), context("registry.example.com")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
 		"a blob that is elsewhere":              {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("evil.example/a/b")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
 		"a blob in a registry that is allowed":  {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("other.example/a/b")), allowed: []string{"other.example", "registry.example.com"}},
-		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "has credentials"},
+		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "contains credentials"},
 		"an address without a host":             {descriptor: change(ordinary, context("/registry.example.com")), allowed: []string{"registry.example.com"}, want: "names no registry"},
 		"the public registry by its short name": {descriptor: change(ordinary, context("docker.io/library")), allowed: []string{"docker.io"}},
 		"what is no descriptor":                 {descriptor: &runtime.RawExtension{Raw: []byte(`{"component":{"name":7}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor"},

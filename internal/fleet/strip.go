@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
-// Strip removes the fields from an informer's object that nobody reads there. It replaces a Manifest's inventory with
+// Strip removes the fields from an informer's object that no code reads there. It replaces a Manifest's inventory with
 // hashes of its objects, eight bytes each (Claims); the result is empty only if the inventory is. It keeps the
 // inventory of a RemoteAgent, which has a dozen objects, because the sweep compares a part of it in each pass
 // (Inventory).

@@ -71,7 +71,7 @@ func TestErrorsDoNotContainTheAddress(t *testing.T) {
 		"an invalid query":    {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "Prometheus refuses the query: parse error: unexpected end"},
 		"a failing query":     {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "Prometheus refuses the query: many-to-many"},
 		"a slow query":        {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "no answer from Prometheus: server error: 503"},
-		"a refusal":           {says(http.StatusUnauthorized, "who is it?"), "no answer from Prometheus: client error: 401"},
+		"a refusal":           {says(http.StatusUnauthorized, "unauthorized"), "no answer from Prometheus: client error: 401"},
 		"a failure":           {says(http.StatusBadGateway, "<html>"), "no answer from Prometheus: server error: 502"},
 		"no JSON":             {says(http.StatusOK, "<html>"), "no answer from Prometheus: "},
 		"a matrix":            {data("matrix", `[]`), "the query returns a matrix instead of a scalar or an instant vector"},

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonClusterChanged: the access leads to another cluster than the one that the work was planned for (kind Rejected).
+// ReasonClusterChanged: the access does not lead to the cluster that the work was planned for (kind Rejected).
 const ReasonClusterChanged = "ClusterChanged"
 
 // ReasonControlPlaneAccess: the access leads to the control plane's own cluster, which is not allowed (kind Rejected).

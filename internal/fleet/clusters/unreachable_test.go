@@ -80,7 +80,7 @@ func TestEachKindOfUnreachableClusterHasItsReason(t *testing.T) {
 		access func(t *testing.T) []byte
 		reason string
 	}{
-		{"nobody listens", func(t *testing.T) []byte {
+		{"no server listens", func(t *testing.T) []byte {
 			// No other process can listen on this port, unlike on the port of a closed server.
 			return at(t, func(string) string { return "https://127.0.0.1:1" })
 		}, ReasonUnreachableNetwork},

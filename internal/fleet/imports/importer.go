@@ -25,7 +25,7 @@ type reported struct {
 	versions *lately.Cache[string, string]
 }
 
-// once reports whether the version differs from that of the last call.
+// once reports whether the version differs from the version in the last call.
 func (n *reported) once(name, version string) bool {
 	last, known := n.versions.Peek(name)
 	n.versions.Add(name, version)

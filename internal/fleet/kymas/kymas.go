@@ -79,7 +79,7 @@ func ownershipOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
 }
 
 // ReadFirst is Read for the synchronization, which is the first step. It takes a new Kyma from the informer and writes
-// its finalizer: that write succeeds only if nobody else has changed the Kyma since.
+// its finalizer: that write succeeds only if the Kyma has not changed since.
 func ReadFirst(ctx context.Context, known *fleet.Fleet, c client.Client, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
 	kyma := known.NewKyma(ctx, ref)
 	if kyma != nil && ownershipOf(kyma, settings) == Ours && desired.SyncOf(kyma, settings).Enabled && !controllerutil.ContainsFinalizer(kyma, shared.FinalizerKyma) &&

@@ -25,7 +25,7 @@ const (
 	PartCatalog Part = "catalog"
 	// PartPullSecret writes the image pull Secret in the remote cluster.
 	PartPullSecret Part = "pullSecret"
-	// PartMove moves the remote Kyma to another namespace or name.
+	// PartMove moves the remote Kyma to another place.
 	PartMove Part = "move"
 	// PartTemplates imports templates from the remote cluster.
 	PartTemplates Part = "templates"

@@ -87,7 +87,7 @@ const (
 	StoredVersions = "storedVersions"
 	// Total is the number of objects.
 	Total = "total"
-	// Manager is the field manager or controller that wants notice of changes in remote clusters.
+	// Manager is the name of the operator that wants notice of changes in remote clusters.
 	Manager = "manager"
 	// Until is the end of a period.
 	Until = "until"

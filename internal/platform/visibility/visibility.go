@@ -71,7 +71,7 @@ func Failed(types ...string) Query {
 	return same(of(types, `ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`))
 }
 
-// InError finds the running workflows of these types whose Kyma has the state Error.
+// InError finds the running workflows of these types that belong to a Kyma with the state Error.
 func InError(types ...string) Query {
 	return same(of(types, running+` AND `+kick.AttributeKymaState+` = "Error"`))
 }

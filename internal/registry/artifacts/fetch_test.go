@@ -556,7 +556,7 @@ func TestAManifestThatWasDamagedOnItsWayIsRetried(t *testing.T) {
 			w.Header().Set("Docker-Content-Digest", digest([]byte("it")))
 			_, _ = w.Write([]byte("{}"))
 		},
-		"what breaks off in it": func(w http.ResponseWriter) {
+		"a truncated manifest": func(w http.ResponseWriter) {
 			w.Header().Set("Docker-Content-Digest", digest([]byte("{}")))
 			_, _ = w.Write([]byte("{"))
 		},

@@ -401,12 +401,12 @@ func TestCredentialsInADescriptorAreRefusedAndNotQuoted(t *testing.T) {
 		return map[string]any{"type": "OCIRegistry", "baseUrl": address}
 	}
 	for name, raw := range map[string][]byte{
-		"in the base URL":              with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret@registry.example.com")}),
-		"without a scheme":             with(t, fileV2, "component.repositoryContexts", []any{context("me:s3cret@registry.example.com/a")}),
-		"with a slash in them":         with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret/x@registry.example.com")}),
-		"in one that is not in effect": with(t, fileV3, "repositoryContexts", []any{context("me:s3cret@old.example.com"), context("registry.example.com")}),
-		"in a reference to a blob":     with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "me:s3cret@registry.example.com/a", "digest": "sha256:" + strings.Repeat("0", 64)}),
-		"in a reference to an image":   with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociArtifact", "imageReference": "me:s3cret@registry.example.com/a@sha256:" + strings.Repeat("0", 64)}),
+		"in the base URL":            with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret@registry.example.com")}),
+		"without a scheme":           with(t, fileV2, "component.repositoryContexts", []any{context("me:s3cret@registry.example.com/a")}),
+		"with a slash in them":       with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret/x@registry.example.com")}),
+		"in one without effect":      with(t, fileV3, "repositoryContexts", []any{context("me:s3cret@old.example.com"), context("registry.example.com")}),
+		"in a reference to a blob":   with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "me:s3cret@registry.example.com/a", "digest": "sha256:" + strings.Repeat("0", 64)}),
+		"in a reference to an image": with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociArtifact", "imageReference": "me:s3cret@registry.example.com/a@sha256:" + strings.Repeat("0", 64)}),
 	} {
 		_, err := Parse(raw)
 		require.ErrorContains(t, err, "contains credentials", name)

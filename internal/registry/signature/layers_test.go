@@ -79,7 +79,7 @@ func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 				}
 				require.Equal(t, original, installed(t, string(changed)), "byte %d of %s", i, changed)
 				for _, image := range images(t, string(changed)) {
-					require.True(t, strings.HasSuffix(image, "@sha256:"+configHex), "byte %d: image %s is not the one that was signed", i, image)
+					require.True(t, strings.HasSuffix(image, "@sha256:"+configHex), "byte %d: image %s is not the signed one", i, image)
 				}
 			}
 			require.Greater(t, refused, tried/2)

@@ -31,7 +31,7 @@ type Options struct {
 	// Keys reads Secrets in the control plane without a cache. It may be nil under Ignore.
 	Keys client.Reader
 	// Namespace is the namespace of the Secrets with keys; kcp-system by default. It does not depend on the
-	// ModuleTemplate's namespace, because write access to these Secrets decides whom all Kymas trust.
+	// ModuleTemplate's namespace, because write access to these Secrets controls the keys that all Kymas trust.
 	Namespace string
 	// KeysTTL is how long read Secrets are used; 5 s by default.
 	KeysTTL time.Duration

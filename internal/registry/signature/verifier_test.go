@@ -194,7 +194,7 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 	}{
 		{"no signature", descriptV2, "", nil, []string{"is not signed", "sign it"}},
 		{"none, but the template names one", descriptV2, "kyma", nil, []string{`names signature "kyma"`, "is not signed"}},
-		{"not the one that the template names", signed, "other", []*corev1.Secret{good}, []string{`names signature "other"`, `only "kyma"`}},
+		{"another signature than the template names", signed, "other", []*corev1.Secret{good}, []string{`names signature "other"`, `only "kyma"`}},
 		{"no Secret", signed, "", nil, []string{`signature "kyma"`, "operator.kyma-project.io/signature=kyma", "is missing"}},
 		{"a Secret in another namespace does not count", signed, "", []*corev1.Secret{elsewhere}, []string{"is missing"}},
 		{"two Secrets", signed, "", []*corev1.Secret{good, secret("more", "kyma", pkcs1(ours()))}, []string{`signature "kyma"`, "kcp-system/keys, kcp-system/more"}},
@@ -248,7 +248,7 @@ func TestEverySignatureWithAKeyMustVerifyAndOneMustHaveAKey(t *testing.T) {
 	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy()).verify(t, both))
 	require.NoError(t, newFixture(t, signature.Require, vendor.DeepCopy()).verify(t, both))
 	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both, "kyma"),
-		"the one that the template names decides")
+		"the signature that the template names decides")
 
 	require.ErrorContains(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both), "kcp-system/vendor")
 	require.ErrorContains(t, newFixture(t, signature.Require).verify(t, both), `"kyma", "vendor"`)

@@ -35,7 +35,7 @@ type expansion struct {
 	known map[*yaml.Node]int64
 }
 
-// inProgress marks an anchor whose size is being counted. An anchor that contains itself has no finite size.
+// inProgress marks an anchor while its size is being counted. An anchor that contains itself has no finite size.
 const inProgress = -1
 
 func (e *expansion) size(node *yaml.Node) int64 {

@@ -9,12 +9,12 @@ import (
 type Limits struct {
 	// UnpackedBytes is the greatest size of an archive's content, and of a rendered chart; 64 MiB by default.
 	UnpackedBytes int64
-	// Entries is the greatest number of entries of an archive; 10,000 by default. Objects is that of one module's
-	// objects; 5,000 by default.
+	// Entries is the greatest number of entries of an archive; 10,000 by default. Objects is the
+	// greatest number of objects of a module; 5,000 by default.
 	Entries int
 	Objects int
 	// ObjectBytes is the greatest size of one object as JSON; 1 MiB by default. API servers accept requests of 3 MiB,
-	// and etcd 1.5 MiB, of which managed fields and the status need a share.
+	// and etcd 1.5 MiB. Managed fields and the status need a share.
 	ObjectBytes int
 	// RenderTime is the greatest processor time of a rendering; 20 s by default. Exceeding it is the chart's fault.
 	// RenderWait is the longest wait for a rendering; 90 s by default. Exceeding it is the fault of a busy node, and is

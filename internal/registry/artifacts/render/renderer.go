@@ -11,7 +11,7 @@
 //
 //   - A chart must not reach a file, the network, the environment or another process, or outlive its time and memory.
 //   - A fault.Rejected error is the chart's or layer's own fault. A killed or starved renderer is Transient, and retried.
-//   - Objects are what Helm and kubectl would make of the same files; the tests name the exceptions.
+//   - Charts and YAML are read like Helm and kubectl read them.
 package render
 
 import (

@@ -130,7 +130,7 @@ func problem(err error) error {
 	var request *url.Error
 	switch {
 	case errors.As(err, &refused) && (refused.Type == v1.ErrBadData || refused.Type == v1.ErrExec):
-		return fmt.Errorf("Prometheus refuses the query: %s", refused.Msg)
+		return fmt.Errorf("query refused by Prometheus: %s", refused.Msg)
 	case errors.As(err, &refused):
 		return fmt.Errorf("no answer from Prometheus: %s", refused.Msg)
 	case errors.As(err, &request):
@@ -138,7 +138,7 @@ func problem(err error) error {
 	case errors.Is(err, errTooLong):
 		return fmt.Errorf("no answer from Prometheus: %w", err)
 	default:
-		return errors.New("Prometheus did not answer with a scalar or an instant vector") // the original error quotes parts of the answer
+		return errors.New("the answer of Prometheus is not a scalar or an instant vector") // the original error quotes parts of the answer
 	}
 }
 

@@ -68,14 +68,14 @@ func TestErrorsDoNotContainTheAddress(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"an invalid query":    {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "Prometheus refuses the query: parse error: unexpected end"},
-		"a failing query":     {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "Prometheus refuses the query: many-to-many"},
+		"an invalid query":    {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "query refused by Prometheus: parse error: unexpected end"},
+		"a failing query":     {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "query refused by Prometheus: many-to-many"},
 		"a slow query":        {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "no answer from Prometheus: server error: 503"},
 		"a refusal":           {says(http.StatusUnauthorized, "unauthorized"), "no answer from Prometheus: client error: 401"},
 		"a failure":           {says(http.StatusBadGateway, "<html>"), "no answer from Prometheus: server error: 502"},
 		"no JSON":             {says(http.StatusOK, "<html>"), "no answer from Prometheus: "},
 		"a matrix":            {data("matrix", `[]`), "the query returns a matrix instead of a scalar or an instant vector"},
-		"a text":              {data("string", `[1,"a"]`), "Prometheus did not answer with a scalar or an instant vector"},
+		"a text":              {data("string", `[1,"a"]`), "the answer of Prometheus is not a scalar or an instant vector"},
 		"a histogram":         {data("vector", `[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]`), "the query returns a histogram"},
 		"a long answer":       {data("vector", `["`+strings.Repeat("x", maxAnswer)+`"]`), "no answer from Prometheus: its answer is longer than 1024 KiB"},
 		"a broken connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer from Prometheus: EOF"},

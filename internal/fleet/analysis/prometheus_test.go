@@ -69,10 +69,10 @@ func TestARealPrometheusAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(samples[0].Value))
 	for query, want := range map[string]string{
-		`sum(`:                        "Prometheus refuses the query: ",
+		`sum(`:                        "query refused by Prometheus: ",
 		`sample[5m]`:                  "the query returns a matrix",
-		`"text"`:                      "Prometheus did not answer with a scalar",
-		`sample * on(version) sample`: "Prometheus refuses the query: ",
+		`"text"`:                      "the answer of Prometheus is not a scalar",
+		`sample * on(version) sample`: "query refused by Prometheus: ",
 	} {
 		_, err := c.Query(t.Context(), query)
 		require.ErrorContains(t, err, want, query)

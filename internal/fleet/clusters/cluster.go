@@ -16,7 +16,8 @@
 //   - After a change of an access Secret is known, no request uses the old credentials; requests in progress are aborted.
 //   - A cluster cannot flood, stall or redirect us, and our credentials do not show in its errors (guard, masks).
 //   - No lock is held during a request.
-//   - Errors of Classify are faults with a reason of faults.go. Each kind of unreachable cluster has its own reason.
+//   - Classify returns faults with a reason of faults.go, except for errors that only the caller can interpret. Each kind
+//     of unreachable cluster has its own reason.
 //   - A Kyma never gets the cluster of another Kyma with the same name (checkShared).
 package clusters
 

@@ -31,7 +31,7 @@ func TestCredentialsAreCountedByWhenTheyExpire(t *testing.T) {
 	}
 	require.NoError(t, prometheus.NewPedanticRegistry().Register(c))
 	counts := `
-# HELP lifecycle_mgr_cluster_credentials Remote clusters that this process has asked in the last half hour, by when the credentials in their access Secrets expire: Later, Soon (in less than 7 days and less than a fifth of their lifetime), Expired, or Unknown where they do not say.
+# HELP lifecycle_mgr_cluster_credentials Remote clusters that this process has sent requests to in the last half hour, by the expiry of the credentials in their access Secrets: Later, Soon (in less than 7 days and less than a fifth of their lifetime), Expired, or Unknown if the credentials do not say.
 # TYPE lifecycle_mgr_cluster_credentials gauge
 lifecycle_mgr_cluster_credentials{expiry="Expired"} 1
 lifecycle_mgr_cluster_credentials{expiry="Later"} 1
@@ -42,7 +42,7 @@ lifecycle_mgr_cluster_credentials{expiry="Unknown"} 1
 
 	c.ends = metrics.ClusterCredentialsEnd()
 	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`
-# HELP lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds When the credentials in the access Secret of a Kyma expire that this process has used in the last half hour, in Unix time.
+# HELP lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds Expiry of the credentials in a Kyma's access Secret, if this process has used them in the last half hour, in Unix time.
 # TYPE lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds gauge
 lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds{kyma_name="later"} 1.831536e+09
 lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds{kyma_name="over"} 1.79999994e+09

@@ -59,7 +59,7 @@ func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
 	run(t, work, "ReleaseKyma", 1, nil)
 	run(t, work, "AdmitPurge", 1, errors.New("not one of theirs"))
 	require.NoError(t, testutil.CollectAndCompare(work.metrics.Requeues, strings.NewReader(`
-# HELP lifecycle_mgr_requeue_reason_total Steps that are taken again, by what they do: intended where something is waited for or done, unexpected where something failed.
+# HELP lifecycle_mgr_requeue_reason_total Repeated steps, by reason and type: intended after a write or to wait for something, unexpected after a failure.
 # TYPE lifecycle_mgr_requeue_reason_total counter
 lifecycle_mgr_requeue_reason_total{requeue_reason="kyma_deletion",requeue_type="intended"} 1
 lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_reconciliation",requeue_type="unexpected"} 1

@@ -88,7 +88,7 @@ func TestAClusterWithUnexpectedAnswersFails(t *testing.T) {
 		_, err := b.SyncRemote(t.Context(), b.in)
 		require.Equal(t, fault.Fault{
 			Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableServerFailed,
-			Message: "identify the cluster of Kyma kcp-system/kyma-sample: the cluster answers with something else than it is asked for",
+			Message: "identify the cluster of Kyma kcp-system/kyma-sample: the cluster's answer is not the expected one of an API server",
 		}, fault.FromTemporal(err), name)
 	}
 }

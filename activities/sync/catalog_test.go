@@ -174,7 +174,7 @@ func TestObjectsOfOthersInTheRemoteCatalogStayUnchanged(t *testing.T) {
 	require.NoError(t, b.remote.Create(ctx, imitated))
 	result := b.sync(t)
 	require.Equal(t, fault.Rejected, result.Faults[fault.PartCatalog].Kind)
-	require.Contains(t, result.Faults[fault.PartCatalog].Message, "objects of its own with names of the catalog: [ModuleTemplate keda-regular]")
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "objects of its own with names of the catalog, rename or delete them: [ModuleTemplate keda-regular]")
 	for _, name := range []string{"keda-regular", "own", "others", "imitated"} {
 		require.Equal(t, "mine", remoteTemplate(t, b, name).Labels[shared.LabelModuleName], name)
 	}

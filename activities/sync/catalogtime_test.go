@@ -36,7 +36,7 @@ func TestModulesDoNotWaitForACopyOfALargeCatalog(t *testing.T) {
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
 	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "the Kyma is reconciled again, without an error")
-	require.Contains(t, result.Faults[fault.PartCatalog].Message, "31 of 100 objects that differ")
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "31 of 100 changed objects")
 	reconciles := 1
 	for ; !result.Faults[fault.PartCatalog].IsZero(); reconciles++ {
 		before := copies()

@@ -173,14 +173,14 @@ func TestAnImportedTemplateIsDeletedWhenItIsNoLongerUsed(t *testing.T) {
 		}},
 		"it is gone": {change: func(t *testing.T, b *bench) {
 			require.NoError(t, b.remote.Delete(ctx, madeTemplate("default", "mine")))
-		}, refused: "ModuleTemplate default/mine of the remote cluster: is not in the remote cluster"},
+		}, refused: "ModuleTemplate default/mine of the remote cluster: not found"},
 		"it became a copy of a catalog": {change: func(t *testing.T, b *bench) {
 			b.editMade(t, func(m *v1beta2.ModuleTemplate) {
 				m.Annotations = map[string]string{desired.AnnotationSyncedFrom: "a/b"}
 			})
-		}, refused: "is not in the remote cluster"},
+		}, refused: "not found"},
 		"its registry is no longer allowed": {change: func(t *testing.T, b *bench) { b.allow(t, "other.example.com") },
-			refused: "registry registry.example.com is not one that user-provided templates may use (allowed: other.example.com)"},
+			refused: "user-provided templates must not use registry registry.example.com (allowed: other.example.com)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := handBench(t)
@@ -226,15 +226,15 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 		change func(*v1beta2.ModuleTemplate)
 		want   string
 	}{
-		"a missing one":         {module: v1beta2.Module{RemoteModuleTemplateRef: "default/missing"}, want: "ModuleTemplate default/missing of the remote cluster: is not in the remote cluster"},
+		"a missing one":         {module: v1beta2.Module{RemoteModuleTemplateRef: "default/missing"}, want: "ModuleTemplate default/missing of the remote cluster: not found"},
 		"an invalid reference":  {module: v1beta2.Module{RemoteModuleTemplateRef: "a/b/c"}, want: `remoteModuleTemplateRef "a/b/c" is neither the name nor the namespace/name of a ModuleTemplate`},
-		"one that is too large": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: large(1 << 20), want: "at most 1048576 are possible"},
+		"one that is too large": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: large(1 << 20), want: "at most 1048576 are allowed"},
 		"one with another registry": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor.Raw = []byte(strings.ReplaceAll(string(m.Spec.Descriptor.Raw), allowedRegistry, "evil.example"))
-		}, want: "registry evil.example is not one"},
+		}, want: "must not use registry evil.example"},
 		"one without a descriptor": {
 			module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil },
-			want: "it has no descriptor: a user-provided one needs it embedded, in spec.descriptor",
+			want: "it has no descriptor: embed the descriptor in spec.descriptor",
 		},
 		"one with an empty descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor = &runtime.RawExtension{Raw: []byte(`{}`)}
@@ -244,7 +244,7 @@ func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 		}, want: "spec.descriptor: component.resources: Required value: component example.com/mine has nothing to install"},
 		"one with another version than its descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Version = "9.9.9"
-		}, want: "the ModuleTemplate is of version 9.9.9"},
+		}, want: "the ModuleTemplate has version 9.9.9"},
 		"one with an invalid default custom resource": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}
 		}, want: "spec.data: "},
@@ -303,7 +303,7 @@ func TestTheNumberAndSizeOfImportedTemplatesAreLimited(t *testing.T) {
 	result := b.sync(t)
 	require.Len(t, result.Imported, imports.MaxTemplates)
 	require.Len(t, result.Refused, 3)
-	require.Contains(t, result.Refused["made-34"], "at most 32 user-provided templates are used")
+	require.Contains(t, result.Refused["made-34"], "at most 32 user-provided templates can be used")
 
 	modules = modules[:6]
 	for i := range modules {
@@ -316,7 +316,7 @@ func TestTheNumberAndSizeOfImportedTemplatesAreLimited(t *testing.T) {
 		result = b.sync(t)
 		require.Len(t, b.copies(t), 4)
 		require.Len(t, result.Refused, 2)
-		require.Contains(t, result.Refused["made-05"], "more than 4194304 bytes together")
+		require.Contains(t, result.Refused["made-05"], "all user-provided templates together exceed 4194304 bytes")
 	}
 }
 

@@ -94,7 +94,7 @@ func TestAnotherClusterIsNeitherCleanedUpNorCountedAsClean(t *testing.T) {
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 			require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 			require.ErrorContains(t, err, "leads to cluster another")
-			require.ErrorContains(t, err, "is in cluster remote-uid")
+			require.ErrorContains(t, err, "are in cluster remote-uid")
 			require.Empty(t, b.remote.Writes())
 			b.remote = home
 			require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)

@@ -1,10 +1,21 @@
-// Package fleet knows from informers which Manifests, access Secrets and Kymas there are, and how old that knowledge is.
+// Package fleet answers which Manifests, access Secrets and Kymas exist, from informers, and knows how current these
+// informers are.
 //
-// Nothing is listed at the API server for the sake of one Kyma or Manifest: it answers such a LIST by reading every
-// object of the kind, so each piece of work would cost more the larger the fleet is. Informers know which names there
-// are; what is acted on is read by name. What a Kyma has is also on record in its status, by name, from before it is made.
-// Where something may only be done when nothing else exists, both must say so, each name must be gone by a live read, and
-// the informer must be as new as the last change that is known of.
+// A process makes one Fleet with New (Register first, then start the cache). Commands and tests without informers use
+// Live. Typical calls:
+//
+//	found, err := f.Manifests(ctx, kyma, seen)    // a Kyma's Manifests, at least as current as seen
+//	all, err := f.AllManifests(ctx, kyma, seen)   // all of them, read live; required before acting on "there are none"
+//	names, err := f.Secrets(ctx, namespace, name) // the names and versions of access Secrets
+//
+// Invariants:
+//
+//   - Nothing is listed at the API server for one Kyma or Manifest. The server answers such a LIST by reading every object of
+//     the kind, so each piece of work would cost more the larger the fleet is.
+//   - Informers provide names. Objects are read live by name before a caller acts on them.
+//   - A Kyma's status records the names of its Manifests before they are created.
+//   - If an action requires that nothing else exists, the informer and the record must both say so, a live read must find
+//     none of the names, and the informer must have reached the last known change (Await).
 package fleet
 
 import (
@@ -23,32 +34,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonBehind: the informer does not know yet what is known to have happened (kind Transient).
+// ReasonBehind: the informer has not reached a known change yet (kind Transient).
 const ReasonBehind = "InformerBehind"
 
 const (
-	// patience is how long an informer that is behind is waited for. It is usually so by milliseconds.
+	// patience is how long to wait for an informer that lags behind, usually by milliseconds.
 	patience = 2 * time.Second
-	// pause is the pause between two reads of it.
+	// pause is the delay between two checks of the informer.
 	pause = 5 * time.Millisecond
 )
 
-// Fleet answers which objects there are. It may be shared.
+// Fleet answers which objects exist. It is safe for concurrent use.
 type Fleet struct {
-	// known is the cache behind the informers, or the API server itself.
+	// known is the cache of the informers, or the API server itself.
 	known client.Reader
 	live  client.Reader
-	// version is nil where known is the API server itself, which is never behind.
+	// version is nil if known is the API server itself, which never lags behind.
 	version Version
 	recent  recent
 }
 
-// Version tells the resource version up to which everything of a kind in a namespace is known, or in all namespaces where
-// none is named; empty where that is not known.
+// Version returns the resource version up to which everything of a kind in a namespace is known. An empty namespace
+// means all namespaces. The result is empty if the version is unknown.
 type Version func(ctx context.Context, kind client.Object, namespace string) string
 
-// New returns a Fleet that knows what the informers know, on whose cache Register was called, and reads by name with
-// live, which must be uncached. Limited is nil where the cache has all namespaces.
+// New returns a Fleet over the informers of a cache that was prepared with Register. It reads by name with live, which
+// must not be cached. limited is nil if the cache has all namespaces.
 func New(informers cache.Cache, limited *Informers, live client.Reader) *Fleet {
 	if limited != nil {
 		return Over(informers, live, limited.version)
@@ -66,19 +77,19 @@ func New(informers cache.Cache, limited *Informers, live client.Reader) *Fleet {
 	})
 }
 
-// Over returns a Fleet that knows what a cache knows, which is everything up to a version.
+// Over returns a Fleet over a cache that knows everything up to a version.
 func Over(known, live client.Reader, version Version) *Fleet {
 	return &Fleet{known: installations.Reader(known), live: installations.Reader(live), version: version, recent: newRecent()}
 }
 
-// Live returns a Fleet that lists at the API server itself: for commands and tests that run no informers.
+// Live returns a Fleet that lists at the API server, for commands and tests without informers.
 func Live(live client.Reader) *Fleet { return Over(live, live, nil) }
 
-// IsLive tells whether all that the Fleet says is read at the API server.
+// IsLive reports whether the Fleet reads everything at the API server.
 func (f *Fleet) IsLive() bool { return f.version == nil }
 
-// Await waits until the informer of a kind knows of everything in a namespace, or in all where none is named, up to a
-// resource version of that kind, and tells whether it does. Of no version at all it knows.
+// Await waits until the informer of a kind knows everything in a namespace up to a resource version of that kind, and
+// reports whether it does. An empty namespace means all namespaces. An empty resource version is always known.
 func (f *Fleet) Await(ctx context.Context, kind client.Object, namespace, resourceVersion string) bool {
 	if f.IsLive() || resourceVersion == "" {
 		return true
@@ -90,12 +101,12 @@ func (f *Fleet) Await(ctx context.Context, kind client.Object, namespace, resour
 	return err == nil
 }
 
-// behind is the error where the informer of a kind is not as new as it has to be.
+// behind returns the error for an informer that has not reached a resource version.
 func behind(kind, resourceVersion string) error {
 	return fault.New(fault.Transient, ReasonBehind, "the informer of %s does not know of resource version %s yet", kind, resourceVersion)
 }
 
-// by selects what an informer has indexed under a value, or what has the label by which the API server lists the same.
+// by selects objects by an index of the informer, or by the corresponding label at the API server.
 func (f *Fleet) by(index, value, label, labelValue string) client.ListOption {
 	if f.IsLive() {
 		return client.MatchingLabels{label: labelValue}
@@ -103,7 +114,8 @@ func (f *Fleet) by(index, value, label, labelValue string) client.ListOption {
 	return client.MatchingFields{index: value}
 }
 
-// Newest is the newest resource version that was seen of objects of a kind: resource versions of one kind are comparable.
+// Newest returns the newest resource version that was seen of objects of a kind. Resource versions of one kind are
+// comparable.
 func Newest(seen []desired.Seen, kind string) string {
 	newest := ""
 	for _, one := range seen {
@@ -114,7 +126,7 @@ func Newest(seen []desired.Seen, kind string) string {
 	return newest
 }
 
-// SeenOf says that a Manifest was seen.
+// SeenOf returns the record that a Manifest was seen in its version.
 func SeenOf(m *v1beta2.Manifest) desired.Seen {
 	return desired.Seen{Kind: shared.KindOfInstallation(m.Name), Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
 }

@@ -24,11 +24,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// fixture is an API server that counts what is read of it, and informers that may know less.
+// fixture is an API server that counts its reads, and informers that may lag behind.
 type fixture struct {
 	*fleet.Fleet
 	live  client.Client
-	mu    sync.Mutex // reads run side by side
+	mu    sync.Mutex // reads run concurrently
 	reads []string
 	// upTo is the resource version up to which the informers know everything.
 	upTo string
@@ -97,18 +97,18 @@ func names(manifests []v1beta2.Manifest) []string {
 	return all
 }
 
-func TestWhatTheInformerKnowsIsNotAskedForAgain(t *testing.T) {
+func TestObjectsThatTheInformerKnowsAreNotReadAgain(t *testing.T) {
 	unlabelled := manifest("unlabelled", "demo-uid")
 	unlabelled.Labels = nil
 	w := newFixture(t, manifest("a", "demo-uid"), manifest("earlier", "another-uid"), unlabelled)
 	found, err := w.Manifests(context.Background(), kyma("a"), seen("100"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "unlabelled"}, names(found.Own), "by owner, whatever its labels")
+	require.Equal(t, []string{"a", "unlabelled"}, names(found.Own), "by owner, whatever the labels")
 	require.Equal(t, []string{"earlier"}, names(found.Foreign))
 	require.Empty(t, w.reads)
 }
 
-func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
+func TestRecordedObjectsThatTheInformerLacksAreReadLive(t *testing.T) {
 	w := newFixture(t, manifest("a", "demo-uid"))
 	w.make(t, manifest("b", "demo-uid"))
 	of := kyma("a", "b", "gone")
@@ -121,17 +121,17 @@ func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
 	require.Equal(t, []string{"get b", "get c", "get gone"}, w.reads)
 }
 
-func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
+func TestAnInformerThatLagsBehindIsNotTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the code waits for an informer that lags behind
 		w := newFixture(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
 		w.make(t, manifest("a", "demo-uid"))
 		found, err := w.Manifests(context.Background(), kyma("a"), seen("101"))
 		require.NoError(t, err)
-		require.Equal(t, []string{"a"}, names(found.Own), "each is read by name")
+		require.Equal(t, []string{"a"}, names(found.Own), "each Manifest is read by name")
 		require.NotContains(t, w.reads, "list")
 
 		_, err = w.AllManifests(context.Background(), kyma(), seen("101"))
-		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "the absence of other Manifests is not trusted")
 		require.Equal(t, fault.Transient, fault.Of(err).Kind)
 		_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, seen("101"))
 		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
@@ -139,14 +139,14 @@ func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
 		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
 		w.upTo = ""
 		_, err = w.AllManifests(context.Background(), kyma(), seen("1"))
-		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+		require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor is an informer without a version")
 	})
 }
 
-// A Kyma's agent is found with its modules, by the same indexes and the same record. How new each informer must be is told by
-// what was seen of its kind: the two are never equally new.
+// A Kyma's agent is found together with its modules, by the same indexes and the same record. The required version of
+// each informer comes from the objects of its kind that were seen, because the two informers are never equally current.
 func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // an informer that is behind is waited for
+	synctest.Test(t, func(t *testing.T) { // the code waits for an informer that lags behind
 		agent := (*v1beta2.RemoteAgent)(manifest(shared.RemoteAgentName("demo"), "demo-uid"))
 		w := newFixture(t, manifest("a", "demo-uid"), agent)
 		w.make(t, manifest("a", "demo-uid"), agent)
@@ -163,12 +163,12 @@ func TestTheAgentOfAKymaIsAmongItsInstallations(t *testing.T) {
 		require.Contains(t, err.Error(), "RemoteAgents")
 		found, err = w.Manifests(context.Background(), kyma("a"), later)
 		require.NoError(t, err)
-		require.Equal(t, all, names(found.Own), "each is read by name")
+		require.Equal(t, all, names(found.Own), "each object is read by name")
 		require.Len(t, w.reads, 2)
 	})
 }
 
-func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
+func TestNothingIsLeftOnlyIfIndexRecordAndLiveReadsAgree(t *testing.T) {
 	w := newFixture(t, manifest("known", "demo-uid"))
 	w.make(t, manifest("recorded", "demo-uid"))
 	found, err := w.AllManifests(context.Background(), kyma("recorded"), seen("100"))
@@ -177,7 +177,7 @@ func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
 	require.ElementsMatch(t, []string{"get known", "get recorded"}, w.reads)
 }
 
-func TestTheNewestVersionOfAKindSaysHowNewAllMustBe(t *testing.T) {
+func TestNewestComparesTheVersionsOfOneKind(t *testing.T) {
 	seen := []desired.Seen{
 		{Kind: "Manifest", Name: "a", ResourceVersion: "99"}, {Kind: "Manifest", Name: "b", ResourceVersion: "101"},
 		{Kind: "Secret", Name: "s", ResourceVersion: "500"}, {Kind: "Manifest", Name: "c"},
@@ -186,11 +186,11 @@ func TestTheNewestVersionOfAKindSaysHowNewAllMustBe(t *testing.T) {
 	require.Empty(t, fleet.Newest(seen, "Kyma"))
 }
 
-func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
+func TestStripKeepsWhichObjectsAreInAnInventory(t *testing.T) {
 	m := manifest("a", "demo-uid")
 	m.Status.Inventory = []v1beta2.InventoryEntry{{ID: "ns_one__ConfigMap", UID: "1"}, {ID: "ns_two__ConfigMap"}, {ID: "_three_rbac_ClusterRole"}}
 	full := m.DeepCopy()
-	for range 2 { // an informer may strip what it has stripped
+	for range 2 { // an informer may strip an object again
 		_, err := fleet.Strip(m)
 		require.NoError(t, err)
 	}
@@ -209,7 +209,7 @@ func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
 	require.Empty(t, agent.Status.Synced)
 	kept, known := fleet.Inventory((*v1beta2.Manifest)(agent))
 	require.True(t, known)
-	require.Equal(t, full.Status.Inventory, kept, "the sweep compares a part of it")
+	require.Equal(t, full.Status.Inventory, kept, "the sweep compares a part of the inventory")
 	_, known = fleet.Inventory(m)
 	require.False(t, known)
 	empty := manifest("b", "demo-uid")

@@ -10,9 +10,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Names of the cache indexes that Register makes.
+// Names of the cache indexes that Register creates.
 const (
-	// IndexKymaUID indexes Manifests and RemoteAgents by the uid of the Kyma that owns them.
+	// IndexKymaUID indexes Manifests and RemoteAgents by the uid of their Kyma.
 	IndexKymaUID = "lifecycle-manager.kyma-uid"
 	// IndexKymaName indexes Manifests, RemoteAgents and access Secrets by the Kyma's name in their label.
 	IndexKymaName = "lifecycle-manager.kyma-name"
@@ -20,11 +20,11 @@ const (
 	IndexSharedModule = "lifecycle-manager.shared-module"
 	// IndexName indexes Kymas by name.
 	IndexName = "lifecycle-manager.name"
-	// IndexBucket indexes Kymas by BucketOf their uids: InBucket.
+	// IndexBucket indexes Kymas by the bucket of their uid; see BucketOf and InBucket.
 	IndexBucket = "lifecycle-manager.bucket"
 )
 
-// Register makes the indexes that a Fleet reads. It must be called before the cache is started.
+// Register creates the indexes that a Fleet reads. It must be called before the cache is started.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	return desired.Register(ctx, indexer,
 		desired.CacheIndex{Of: &v1beta2.Manifest{}, Name: IndexKymaUID, Values: ByKymaUID},
@@ -39,7 +39,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	)
 }
 
-// ByKymaUID is the function behind IndexKymaUID.
+// ByKymaUID returns the values of IndexKymaUID.
 func ByKymaUID(object client.Object) []string {
 	for _, owner := range object.GetOwnerReferences() {
 		if owner.Kind == shared.KindKyma {
@@ -61,14 +61,14 @@ func byLabel(label string) client.IndexerFunc {
 // IndexRuntimeID indexes Kymas by their runtime id, which is the common name of their agents' certificates.
 const IndexRuntimeID = "lifecycle-manager.runtime-id"
 
-// RegisterRuntimeIDs makes IndexRuntimeID. It must be called before the cache is started, in processes that take events
-// from remote clusters.
+// RegisterRuntimeIDs creates IndexRuntimeID. Processes that receive events from remote clusters must call it before the
+// cache is started.
 func RegisterRuntimeIDs(ctx context.Context, indexer client.FieldIndexer) error {
 	return desired.Register(ctx, indexer, desired.CacheIndex{Of: &v1beta2.Kyma{}, Name: IndexRuntimeID, Values: ByRuntimeID})
 }
 
-// ByRuntimeID is the function behind IndexRuntimeID. A copy that was brought into the cluster of its Kyma has the label of
-// the original, and no events of its own.
+// ByRuntimeID returns the values of IndexRuntimeID. It omits copies of Kymas in their clusters: a copy has the label of
+// the original, but no events of its own.
 func ByRuntimeID(object client.Object) []string {
 	kyma, ok := object.(*v1beta2.Kyma)
 	if !ok || kyma.RuntimeID() == "" || desired.IsSyncedCopy(kyma) {

@@ -14,15 +14,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Informers knows the informers of a cache that is limited to some namespaces, where there is one for each namespace and
-// kind. Such a cache keeps them to itself, but how far each of them is must be known (Await): the one of a namespace where
-// nothing happens is behind the others by up to a minute.
+// Informers tracks the informers of a cache that is limited to some namespaces, with one informer per namespace and
+// kind. Such a cache does not expose its informers, but Await must know how current each one is: the informer of a
+// namespace without changes lags behind the others by up to a minute.
 type Informers struct {
 	mu     sync.Mutex
 	byKind map[string]map[string]toolscache.SharedIndexInformer
 }
 
-// Limit limits a cache to namespaces, in place. Namespaces that are set for a kind already remain.
+// Limit limits a cache to these namespaces, in place. A kind with its own namespaces keeps them.
 func (i *Informers) Limit(options *cache.Options, namespaces []string) {
 	for kind, by := range options.ByObject {
 		names := namespaces
@@ -46,10 +46,11 @@ func (i *Informers) Limit(options *cache.Options, namespaces []string) {
 	options.NewInformer = i.newInformer
 }
 
-// namespaceQuestion is given to the transform of an informer to learn its namespace, which nothing else tells.
+// namespaceQuestion is an object for an informer's transform. The transform reveals the informer's namespace, which is
+// not available otherwise.
 type namespaceQuestion struct{ namespace string }
 
-// tellsNamespace is the first transform there is, which also answers a namespaceQuestion.
+// tellsNamespace returns the first transform that is not nil, extended to answer a namespaceQuestion.
 func tellsNamespace(namespace string, transforms ...toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if question, asked := object.(*namespaceQuestion); asked {
@@ -69,7 +70,7 @@ func (i *Informers) newInformer(source toolscache.ListerWatcher, kind runtime.Ob
 	return &informer{SharedIndexInformer: toolscache.NewSharedIndexInformer(source, kind, resync, indexers), kind: nameOf(kind), of: i}
 }
 
-// informer notes itself down once it is given its transform, which is before it runs.
+// informer registers itself when it gets its transform, which happens before it runs.
 type informer struct {
 	toolscache.SharedIndexInformer
 	kind string
@@ -96,13 +97,13 @@ func (n *informer) SetTransform(transform toolscache.TransformFunc) error {
 	return n.SharedIndexInformer.SetTransform(transform)
 }
 
-// nameOf distinguishes kinds; those of which only the metadata are cached are of one type.
+// nameOf returns a name that distinguishes kinds. Kinds with only their metadata cached share one Go type.
 func nameOf(kind runtime.Object) string {
 	return fmt.Sprintf("%T %s", kind, kind.GetObjectKind().GroupVersionKind().Kind)
 }
 
-// version is the resource version up to which everything of a kind in a namespace is known; without a namespace, that of
-// the informer that is furthest behind.
+// version returns the resource version up to which everything of a kind in a namespace is known. Without a namespace,
+// it returns the version of the informer that lags behind most.
 func (i *Informers) version(_ context.Context, kind client.Object, namespace string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -126,11 +127,12 @@ func (i *Informers) version(_ context.Context, kind client.Object, namespace str
 	return oldest
 }
 
-// versionOf is the resource version up to which an informer's store has everything.
+// versionOf returns the resource version up to which an informer's store has everything.
 func versionOf(informer toolscache.SharedInformer) string {
 	if version := informer.GetStore().LastStoreSyncResourceVersion(); version != "" {
 		return version
 	}
-	// Where client-go's feature AtomicFIFO is off, this is known instead: what was received, a moment before it is there.
+	// Without client-go's feature AtomicFIFO, only the last received version is known, a moment before the store has
+	// it.
 	return informer.LastSyncResourceVersion()
 }

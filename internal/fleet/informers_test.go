@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 )
 
-// One namespace hears of nothing for a while, when another is up to date.
-func TestALimitedCacheIsAskedHowFarTheInformerOfTheNamespaceIs(t *testing.T) {
+// One namespace gets no events for a while, while another is up to date.
+func TestALimitedCacheKnowsTheVersionOfEachNamespace(t *testing.T) {
 	informers := &fleet.Informers{}
 	kyma, manifest, secret := client.Object(&v1beta2.Kyma{}), client.Object(&v1beta2.Manifest{}), client.Object(fleet.SecretMetadata())
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
@@ -26,7 +26,7 @@ func TestALimitedCacheIsAskedHowFarTheInformerOfTheNamespaceIs(t *testing.T) {
 		secret: {Namespaces: map[string]cache.Config{"busy": {}, "quiet": {}, "secrets": {}}},
 	}}
 	informers.Limit(&options, []string{"busy", "quiet"})
-	require.Len(t, options.ByObject[secret].Namespaces, 3, "namespaces that a kind has already remain")
+	require.Len(t, options.ByObject[secret].Namespaces, 3, "a kind keeps its own namespaces")
 
 	known := fleet.New(nil, informers, nil)
 	aheadOf := func(kind client.Object, namespace, version string) bool {
@@ -43,15 +43,15 @@ func TestALimitedCacheIsAskedHowFarTheInformerOfTheNamespaceIs(t *testing.T) {
 	require.True(t, aheadOf(&v1beta2.Manifest{}, "busy", "200"))
 	require.False(t, aheadOf(&v1beta2.Manifest{}, "quiet", "101"))
 	require.True(t, aheadOf(&v1beta2.Manifest{}, metav1.NamespaceAll, "100"))
-	require.False(t, aheadOf(&v1beta2.Manifest{}, metav1.NamespaceAll, "101"), "the slowest counts")
-	require.False(t, aheadOf(&v1beta2.Manifest{}, "elsewhere", "1"), "a namespace that nobody watches")
+	require.False(t, aheadOf(&v1beta2.Manifest{}, metav1.NamespaceAll, "101"), "the slowest informer counts")
+	require.False(t, aheadOf(&v1beta2.Manifest{}, "elsewhere", "1"), "no informer watches this namespace")
 	require.False(t, aheadOf(&v1beta2.Kyma{}, "busy", "1"), "another kind")
 	require.False(t, aheadOf(fleet.SecretMetadata(), "busy", "1"))
 	startInformer(t, options, secret, "secrets", "7")
 	require.Eventually(t, func() bool { return aheadOf(fleet.SecretMetadata(), "secrets", "7") }, 10*time.Second, time.Millisecond)
 }
 
-// startInformer runs an informer as a cache with these options makes it, of a namespace that is empty at a version.
+// startInformer runs an informer as a cache with these options creates it, for an empty namespace at a version.
 func startInformer(t *testing.T, options cache.Options, kind client.Object, namespace, version string) {
 	t.Helper()
 	source := &toolscache.ListWatch{
@@ -67,8 +67,8 @@ func startInformer(t *testing.T, options cache.Options, kind client.Object, name
 	go informer.Run(stop)
 }
 
-// noWatchList makes informers list, as they do at servers that do not stream lists.
+// noWatchList makes informers list, like at servers that do not stream lists.
 type noWatchList struct{}
 
-// IsWatchListSemanticsUnSupported says that the source cannot.
+// IsWatchListSemanticsUnSupported says that the source cannot stream lists.
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }

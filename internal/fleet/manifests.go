@@ -18,24 +18,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// readsAtOnce is how many Manifests of one Kyma are read side by side.
+// readsAtOnce is the number of concurrent reads of one Kyma's Manifests.
 const readsAtOnce = 8
 
-// Manifests are those of a Kyma, and those that carry its name and are another's: an earlier Kyma's of the same name.
+// Manifests holds the Manifests of a Kyma, and foreign ones with the Kyma's name that belong to an earlier Kyma of that
+// name.
 type Manifests struct {
 	Own, Foreign []v1beta2.Manifest
-	// Absent are names on record that a live read did not find.
+	// Absent holds recorded names that a live read did not find.
 	Absent []string
 }
 
-// Replace puts what a live read found in the place of what was known; nil takes it away.
+// Replace replaces a known Manifest with the result of a live read. Nil removes it.
 func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 	for _, list := range []*[]v1beta2.Manifest{&m.Own, &m.Foreign} {
 		at := slices.IndexFunc(*list, func(known v1beta2.Manifest) bool { return known.Name == name })
 		switch {
 		case at < 0:
 		case now == nil || now.UID != (*list)[at].UID:
-			// Another one of this name is news, and its event is on the way.
+			// Another Manifest with this name is new. Its event is on the way.
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
 			*list = slices.Clone(*list)
@@ -44,9 +45,9 @@ func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 	}
 }
 
-// Manifests returns the Manifests of a Kyma at least as new as those that were seen. They may lack what informers omit
-// (Strip), and the informer's word on one that changed since may be old: read what you act on by name. Where the informer is
-// behind, all are read live.
+// Manifests returns the Manifests of a Kyma, at least as current as those that were seen. They may lack the fields that
+// informers omit (Strip). The informer's version of a Manifest may be stale, so read a Manifest by name before you act
+// on it. If the informer lags behind, Manifests reads all of them live.
 func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desired.Seen) (Manifests, error) {
 	if f.awaitManifests(ctx, kyma.Namespace, seen) != nil {
 		return f.LiveManifests(ctx, kyma)
@@ -69,7 +70,7 @@ func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desire
 	return all, nil
 }
 
-// LiveManifests reads every Manifest of a Kyma live that the informer or the Kyma's record names.
+// LiveManifests reads every Manifest live that the informer or the Kyma's record names.
 func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifests, error) {
 	known, err := f.knownManifests(ctx, kyma)
 	if err != nil {
@@ -88,7 +89,8 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 	return sorted(kyma, found), nil
 }
 
-// AllManifests is LiveManifests for who may only act where there are none: the informer must be as new as seen.
+// AllManifests is like LiveManifests, for callers that may act only if there are none: the informer must have reached
+// seen.
 func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen []desired.Seen) (Manifests, error) {
 	if err := f.awaitManifests(ctx, kyma.Namespace, seen); err != nil {
 		return Manifests{}, err
@@ -96,7 +98,7 @@ func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen []des
 	return f.LiveManifests(ctx, kyma)
 }
 
-// Manifest reads one Manifest live; nil where it is not there.
+// Manifest reads one Manifest live. It is nil if the Manifest does not exist.
 func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta2.Manifest, error) {
 	m := &v1beta2.Manifest{}
 	err := f.live.Get(ctx, key, m)
@@ -106,7 +108,8 @@ func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta
 	return m, nil
 }
 
-// OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers omit.
+// OfKyma returns the Manifests that a Kyma owns, at least as current as seen. They may lack the fields that informers
+// omit.
 func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen []desired.Seen) ([]v1beta2.Manifest, error) {
 	if err := f.awaitManifests(ctx, kyma.Namespace, seen); err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen []desired.Seen) 
 	return slices.DeleteFunc(known, func(m v1beta2.Manifest) bool { return !owns(owner, &m) }), nil
 }
 
-// LeftBy returns the Manifests under deletion of a Kyma that is gone, and which nobody else's workflow removes.
+// LeftBy returns the Manifests under deletion of a Kyma that is gone. No other workflow removes them.
 func (f *Fleet) LeftBy(ctx context.Context, gone kick.Ref, seen []desired.Seen) ([]kick.Ref, error) {
 	all, err := f.OfKyma(ctx, gone, seen)
 	var left []kick.Ref
@@ -131,8 +134,8 @@ func (f *Fleet) LeftBy(ctx context.Context, gone kick.Ref, seen []desired.Seen) 
 	return left, err
 }
 
-// Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as new as seen. They
-// may lack what informers omit.
+// Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as current as
+// seen. They may lack the fields that informers omit.
 func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Manifest, error) {
 	if !f.Await(ctx, &v1beta2.Manifest{}, metav1.NamespaceAll, seen) {
 		return nil, behind("Manifests", seen)
@@ -144,7 +147,7 @@ func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Man
 	return list.Items, nil
 }
 
-// awaitManifests waits until the informers of Manifests and of RemoteAgents are as new as what was seen of each.
+// awaitManifests waits until the informers of Manifests and RemoteAgents have reached the versions that were seen.
 func (f *Fleet) awaitManifests(ctx context.Context, namespace string, seen []desired.Seen) error {
 	if newest := Newest(seen, shared.KindManifest); !f.Await(ctx, &v1beta2.Manifest{}, namespace, newest) {
 		return behind("Manifests", newest)
@@ -155,7 +158,7 @@ func (f *Fleet) awaitManifests(ctx context.Context, namespace string, seen []des
 	return nil
 }
 
-// onRecord are the names of the Manifests that a Kyma's status has on record.
+// onRecord returns the names of the Manifests in a Kyma's status.
 func onRecord(kyma *v1beta2.Kyma) []string {
 	var shown []string
 	for _, module := range kyma.Status.Modules {
@@ -166,7 +169,7 @@ func onRecord(kyma *v1beta2.Kyma) []string {
 	return desired.Recorded(kyma.Status.Manifests, shown)
 }
 
-// knownManifests are those that the Kyma owns and those that carry its name.
+// knownManifests returns the Manifests that the Kyma owns, and those with its name in their label.
 func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.Manifest, error) {
 	selections := []client.ListOption{f.by(IndexKymaName, kyma.Name, shared.LabelKymaName, kyma.Name)}
 	if !f.IsLive() {
@@ -189,7 +192,7 @@ func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1bet
 	return all, nil
 }
 
-// read reads Manifests live by name. Those that do not exist are omitted.
+// read reads Manifests live by name. It omits those that do not exist.
 func (f *Fleet) read(ctx context.Context, namespace string, names []string) ([]v1beta2.Manifest, error) {
 	all := make([]*v1beta2.Manifest, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -213,8 +216,8 @@ func (f *Fleet) read(ctx context.Context, namespace string, names []string) ([]v
 	return found, nil
 }
 
-// sorted tells a Kyma's own Manifests from those that carry its name and are another's; a record may name one that is
-// neither.
+// sorted separates a Kyma's own Manifests from foreign ones with its name. It omits others, which a record may name
+// too.
 func sorted(kyma *v1beta2.Kyma, found map[string]*v1beta2.Manifest) Manifests {
 	var all Manifests
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -228,7 +231,7 @@ func sorted(kyma *v1beta2.Kyma, found map[string]*v1beta2.Manifest) Manifests {
 	return all
 }
 
-// owns tells whether the controller of a Manifest is this very Kyma.
+// owns reports whether this very Kyma is the controller of a Manifest.
 func owns(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	owner := metav1.GetControllerOf(m)
 	return owner != nil && owner.UID == kyma.UID

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// keptObjects bounds how many objects are kept for the next step.
+	// keptObjects is the greatest number of objects that are kept for the next step.
 	keptObjects = 256
 	// keptKyma is how long a Kyma is kept. The next step names the version that it needs.
 	keptKyma = 10 * time.Second
-	// keptManifest is how long a Manifest is kept: nobody names the version that the next step needs, so that the informer has
-	// to show every write of others.
+	// keptManifest is how long a Manifest is kept. It is short because the next step does not name the version that it
+	// needs: the informer must have shown all writes of others.
 	keptManifest = time.Second
 )
 
-// recent keeps objects as the API server returned them to one step, for the next step of the same work in this process.
+// recent keeps objects as one step received them from the API server, for the next step of the same work in this
+// process.
 type recent struct {
 	objects *lately.Cache[types.UID, keptObject]
 }
@@ -36,8 +37,8 @@ type keptObject struct {
 
 func newRecent() recent { return recent{lately.New[types.UID, keptObject](keptObjects)} }
 
-// Keep keeps a Kyma or a Manifest as the API server has just returned it, so that the next step of the same work need not
-// read it. A step that fails must not call Keep: the next step then reads live.
+// Keep keeps a Kyma or a Manifest as the API server has just returned it, so that the next step of the same work does
+// not need to read it. A step that fails must not call Keep, so that the next step reads live.
 func (f *Fleet) Keep(object client.Object) {
 	copied, ok := object.DeepCopyObject().(client.Object)
 	if !ok || f.IsLive() {
@@ -49,8 +50,8 @@ func (f *Fleet) Keep(object client.Object) {
 	f.recent.objects.Add(object.GetUID(), keptObject{copied, time.Now()})
 }
 
-// TakeKyma returns the Kyma that the step before kept, if seen names no version but that one as the newest, and the informer
-// shows no newer one. Otherwise it returns nil. A Kyma can be taken once: a step that is repeated reads live.
+// TakeKyma returns the Kyma that the previous step kept, if it is the newest version in seen, and the informer has no
+// newer one. Otherwise it returns nil. A Kyma can be taken once, so a repeated step reads live.
 func (f *Fleet) TakeKyma(ctx context.Context, ref kick.Ref, seen []desired.Seen) *v1beta2.Kyma {
 	kyma, _ := f.take(ref.UID, keptKyma).Object.(*v1beta2.Kyma)
 	if kyma == nil || kyma.ResourceVersion != Newest(seen, shared.KindKyma) || f.knowsNewer(ctx, kyma, &v1beta2.Kyma{}) {
@@ -59,8 +60,8 @@ func (f *Fleet) TakeKyma(ctx context.Context, ref kick.Ref, seen []desired.Seen)
 	return kyma
 }
 
-// TakeManifest returns the Manifest that the step before wrote within the last second, and when, if the informer shows no
-// newer one. Otherwise it returns nil. A Manifest can be taken once.
+// TakeManifest returns the Manifest that the previous step wrote within the last second, and the time of that write, if
+// the informer has no newer version. Otherwise it returns nil. A Manifest can be taken once.
 func (f *Fleet) TakeManifest(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, time.Time) {
 	kept := f.take(ref.UID, keptManifest)
 	m, _ := kept.Object.(*v1beta2.Manifest)
@@ -70,7 +71,7 @@ func (f *Fleet) TakeManifest(ctx context.Context, ref kick.Ref) (*v1beta2.Manife
 	return m, kept.at
 }
 
-// NewKyma returns a Kyma from the informer. It may be old: whoever uses it writes at its resource version first.
+// NewKyma returns a Kyma from the informer. It may be stale, so the caller must first write at its resource version.
 func (f *Fleet) NewKyma(ctx context.Context, ref kick.Ref) *v1beta2.Kyma {
 	kyma := &v1beta2.Kyma{}
 	if f.IsLive() || f.known.Get(ctx, ref.Key(), kyma) != nil || kyma.UID != ref.UID {
@@ -79,7 +80,7 @@ func (f *Fleet) NewKyma(ctx context.Context, ref kick.Ref) *v1beta2.Kyma {
 	return kyma
 }
 
-// take removes what is kept of an object and returns it, unless it is older than that.
+// take removes and returns the kept version of an object, unless it is too old.
 func (f *Fleet) take(uid types.UID, within time.Duration) keptObject {
 	kept, found := f.recent.objects.Peek(uid)
 	if !found {
@@ -92,14 +93,14 @@ func (f *Fleet) take(uid types.UID, within time.Duration) keptObject {
 	return kept
 }
 
-// IsNewest reports whether the informer knows a Manifest that was read live, and no newer version of it.
+// IsNewest reports whether the informer knows a Manifest that was read live, and no newer version.
 func (f *Fleet) IsNewest(ctx context.Context, m *v1beta2.Manifest) bool {
 	known := &v1beta2.Manifest{}
 	return !f.IsLive() && f.known.Get(ctx, client.ObjectKeyFromObject(m), known) == nil && isAtLeast(m, known)
 }
 
-// knowsNewer reports whether the informer knows a newer version of an object, or another one of its name. It may know nothing of
-// the object yet.
+// knowsNewer reports whether the informer knows a newer version of an object, or another object with its name. The
+// informer may not know the object yet.
 func (f *Fleet) knowsNewer(ctx context.Context, object, known client.Object) bool {
 	err := f.known.Get(ctx, client.ObjectKeyFromObject(object), known)
 	return client.IgnoreNotFound(err) != nil || err == nil && !isAtLeast(object, known)

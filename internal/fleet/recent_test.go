@@ -19,7 +19,7 @@ func kymaAt(version string) *v1beta2.Kyma {
 	return k
 }
 
-func TestTheNextStepTakesTheKymaThatTheStepBeforeLeft(t *testing.T) {
+func TestTheNextStepTakesTheKymaOfThePreviousStep(t *testing.T) {
 	named := func(versions ...string) []desired.Seen {
 		var all []desired.Seen
 		for _, version := range versions {
@@ -33,13 +33,13 @@ func TestTheNextStepTakesTheKymaThatTheStepBeforeLeft(t *testing.T) {
 		after time.Duration
 		taken bool
 	}{
-		"named":                             {known: "5", seen: named("7"), taken: true},
-		"named beside an older one":         {known: "7", seen: named("5", "7"), taken: true},
-		"not named":                         {known: "5"},
-		"another process left another one":  {known: "5", seen: named("8")},
-		"a kick names a newer one":          {known: "5", seen: named("7", "9")},
-		"the informer knows of a newer one": {known: "8", seen: named("7")},
-		"it is old":                         {known: "5", seen: named("7"), after: time.Minute},
+		"named":                          {known: "5", seen: named("7"), taken: true},
+		"named beside an older one":      {known: "7", seen: named("5", "7"), taken: true},
+		"not named":                      {known: "5"},
+		"another process left a version": {known: "5", seen: named("8")},
+		"a kick names a newer one":       {known: "5", seen: named("7", "9")},
+		"the informer knows a newer one": {known: "8", seen: named("7")},
+		"it is old":                      {known: "5", seen: named("7"), after: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,13 +47,13 @@ func TestTheNextStepTakesTheKymaThatTheStepBeforeLeft(t *testing.T) {
 				w.Keep(kymaAt("7"))
 				time.Sleep(c.after)
 				require.Equal(t, c.taken, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen) != nil)
-				require.Nil(t, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen), "a step that is repeated reads live")
+				require.Nil(t, w.TakeKyma(t.Context(), kick.RefOf(kyma()), c.seen), "a repeated step reads live")
 			})
 		})
 	}
 }
 
-func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
+func TestAManifestIsTakenOnceAndOnlyRightAfterItsWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := manifest("keda", "demo-uid")
 		known.UID, known.ResourceVersion = "keda-uid", "5"
@@ -78,11 +78,11 @@ func TestAManifestIsTakenOnceAndOnlyRightAfterItWasWritten(t *testing.T) {
 		written.ResourceVersion = "4"
 		w.Keep(written)
 		taken, _ = w.TakeManifest(t.Context(), ref)
-		require.Nil(t, taken, "the informer knows of a newer one")
+		require.Nil(t, taken, "the informer knows a newer version")
 	})
 }
 
-func TestAManifestIsTheNewestWhileTheInformerKnowsItAndNoNewerOne(t *testing.T) {
+func TestIsNewestIfTheInformerKnowsNoNewerManifest(t *testing.T) {
 	known := manifest("keda", "demo-uid")
 	known.UID, known.ResourceVersion = "keda-uid", "7"
 	w := newFixture(t, known)
@@ -92,7 +92,7 @@ func TestAManifestIsTheNewestWhileTheInformerKnowsItAndNoNewerOne(t *testing.T) 
 		return m
 	}
 	require.True(t, w.IsNewest(t.Context(), known))
-	require.True(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "9" })), "the informer is behind")
+	require.True(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "9" })), "the informer lags behind")
 	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.ResourceVersion = "5" })))
 	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.UID = "another" })))
 	require.False(t, w.IsNewest(t.Context(), at(func(m *v1beta2.Manifest) { m.Name = "gone" })))

@@ -20,22 +20,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// kindSecret is what a kick calls a Secret.
+// kindSecret is the kind of a Secret in kicks.
 const kindSecret = "Secret"
 
-// absence is how long an access Secret that is not known of is waited for, in case that it was made just now.
+// absence is how long to wait for an unknown access Secret, because it may have just been created.
 const absence = time.Second
 
-// SecretMetadata is the object under which Secrets are watched and cached: their metadata alone. No secret is ever held
-// in a cache.
+// SecretMetadata returns the object under which Secrets are watched and cached: metadata only. Caches never contain the
+// content of a Secret.
 func SecretMetadata() *metav1.PartialObjectMetadata {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret))
 	return secret
 }
 
-// Secrets names the access Secrets of Kymas of a name in a namespace, by name, with their versions as the informer knows
-// them.
+// Secrets returns the access Secrets for Kymas with this name in a namespace, sorted by name, with the versions that
+// the informer knows.
 func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desired.SecretVersion, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret + "List"))
@@ -47,7 +47,7 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	for i := range list.Items {
 		secret := &list.Items[i]
 		if secret.Name == desired.CertificateName(kymaName) {
-			continue // the certificate of its agent, which is labelled in the same way
+			continue // the certificate of the agent has the same label
 		}
 		versions = append(versions, desired.SecretVersion{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion})
 	}
@@ -55,7 +55,7 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	return versions, nil
 }
 
-// AwaitSecrets waits until the informer of access Secrets has the versions that kicks named. Its error is Transient.
+// AwaitSecrets waits until the informer of access Secrets has the versions from kicks. Its error is Transient.
 func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
 	for _, one := range seen {
 		if one.Kind == kindSecret && !f.Await(ctx, SecretMetadata(), one.Namespace, one.ResourceVersion) {
@@ -65,9 +65,9 @@ func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
 	return nil
 }
 
-// AccessSecrets are the Secrets of the first of these namespaces that has any for Kymas of this name. Where none has,
-// they are searched for a little longer: nobody reconciles a Kyma again by itself that has none, and the informer may not
-// have heard yet of one that was made right before the Kyma.
+// AccessSecrets returns the Secrets for Kymas with this name from the first of these namespaces that has any. If none
+// has any, it retries for a moment: no automatic reconcile follows for a Kyma without a Secret, and the informer may
+// not know a Secret yet that was created right before the Kyma.
 func (f *Fleet) AccessSecrets(ctx context.Context, namespaces []string, kymaName string) ([]desired.SecretVersion, error) {
 	var found []desired.SecretVersion
 	has := func(ctx context.Context) (bool, error) {
@@ -86,8 +86,8 @@ func (f *Fleet) AccessSecrets(ctx context.Context, namespaces []string, kymaName
 	return found, err
 }
 
-// SecretsVersion is the resource version up to which the informer of access Secrets knows everything: what is read live
-// afterwards is at least that new. It is empty where that is not known.
+// SecretsVersion returns the resource version up to which the informer of access Secrets knows everything. Later live
+// reads are at least as current. It is empty if the version is unknown.
 func (f *Fleet) SecretsVersion(ctx context.Context) string {
 	if f.IsLive() {
 		return ""
@@ -95,8 +95,9 @@ func (f *Fleet) SecretsVersion(ctx context.Context) string {
 	return f.version(ctx, SecretMetadata(), metav1.NamespaceAll)
 }
 
-// KymasNamed returns the Kymas of a name, in all namespaces, as soon as the informer knows that this one is among them:
-// then it knows of all that were made before. Its error is Transient where it does not. They are not to be changed.
+// KymasNamed returns the Kymas with a name in all namespaces. It waits until the informer knows this Kyma, because it
+// then knows all that were created before. If the informer does not get there in time, the error is Transient. Callers
+// must not change the Kymas.
 func (f *Fleet) KymasNamed(ctx context.Context, kyma client.ObjectKey) ([]client.Object, error) {
 	if f.IsLive() {
 		return f.listKymas(ctx, kyma.Name)
@@ -125,8 +126,9 @@ func (f *Fleet) listKymas(ctx context.Context, name string) ([]client.Object, er
 	return lists.Map(lists.Pointers(list.Items), func(kyma *metav1.PartialObjectMetadata) client.Object { return kyma }), nil
 }
 
-// AgentCertificate is the version of the certificate of the agent of a Kyma of this name, as the informer of Secrets knows
-// it: another one once it is time to renew it, which the annotation renew says (RFC 3339). It has no uid where there is none.
+// AgentCertificate returns the version of the certificate of a Kyma's agent, as the informer of Secrets knows it. The
+// version changes when the renewal is due, at the time in the annotation renew (RFC 3339). It has no uid if there is no
+// certificate.
 func (f *Fleet) AgentCertificate(ctx context.Context, namespace, kyma, renew string, now time.Time) (desired.SecretVersion, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: desired.CertificateName(kyma)}
 	version := desired.SecretVersion{Namespace: key.Namespace, Name: key.Name}

@@ -13,9 +13,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
-// Strip takes out of what an informer received what nobody reads there. Of a Manifest's inventory it keeps which objects
-// are in it, in eight bytes each (Claims); it is empty only where the inventory is. The inventory of a RemoteAgent is kept,
-// for the sweep compares a part of it in each pass (Inventory): it has a dozen objects.
+// Strip removes the fields from an informer's object that no code reads there. It replaces a Manifest's inventory with
+// hashes of its objects, eight bytes each (Claims); the result is empty only if the inventory is. It keeps the
+// inventory of a RemoteAgent, which has a dozen objects, because the sweep compares a part of it in each pass
+// (Inventory).
 func Strip(received any) (any, error) {
 	if object, ok := received.(client.Object); ok {
 		object.SetManagedFields(nil)
@@ -29,7 +30,7 @@ func Strip(received any) (any, error) {
 	return received, nil
 }
 
-// digestBytes is the size of what is kept of one object of an inventory.
+// digestBytes is the size of the hash of an object in an inventory.
 const digestBytes = 8
 
 func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
@@ -46,20 +47,21 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return []v1beta2.InventoryEntry{{ID: string(packed)}}
 }
 
-// Inventory is that of a Manifest that an informer may have stripped; false where it is not known any more, or empty.
+// Inventory returns the inventory of a Manifest. It returns false if the inventory is empty, or an informer has
+// stripped it.
 func Inventory(m *v1beta2.Manifest) ([]v1beta2.InventoryEntry, bool) {
 	return m.Status.Inventory, len(m.Status.Inventory) > 0 && !isStripped(m.Status.Inventory)
 }
 
-// mark is the first byte of what remains of an inventory. No inventory id has it.
+// mark is the first byte of a stripped inventory. No inventory id begins with it.
 const mark = 0
 
 func isStripped(inventory []v1beta2.InventoryEntry) bool {
 	return len(inventory) == 1 && inventory[0].ID != "" && inventory[0].ID[0] == mark
 }
 
-// Claims tells whether one of these objects, by inventory id, may be in a Manifest's inventory, of which only Strip's rest
-// may be left: a yes is to be made sure of by a live read.
+// Claims reports whether a Manifest's inventory may contain one of these inventory ids. The inventory may be stripped,
+// so verify a positive answer with a live read.
 func Claims(m *v1beta2.Manifest, ids map[string]bool) bool {
 	if !isStripped(m.Status.Inventory) {
 		return slices.ContainsFunc(m.Status.Inventory, func(e v1beta2.InventoryEntry) bool { return ids[e.ID] })

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// TenantOf is the global account that a Kyma belongs to, by its label; empty where it has none, or is not known (yet).
+// TenantOf returns the global account in a Kyma's label. It is empty if the Kyma has no label, or is not known (yet).
 func (f *Fleet) TenantOf(ctx context.Context, kyma types.NamespacedName) string {
 	var found v1beta2.Kyma
 	if f.known.Get(ctx, kyma, &found, client.UnsafeDisableDeepCopy) != nil {

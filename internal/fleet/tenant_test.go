@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestATenantIsKnownByTheLabelOfItsKymasAndAsksNobody(t *testing.T) {
+func TestTenantOfReadsTheLabelFromTheCache(t *testing.T) {
 	w := newFixture(t,
 		&v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "theirs", Labels: map[string]string{"kyma-project.io/global-account-id": "account-7"}}},
 		&v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nobodys"}},

@@ -264,7 +264,7 @@ func purgesKymas(t *testing.T, s *harness.Environment) {
 }
 
 // Kymas of equal name in different namespaces have each its own cluster, also where one of them has no access.
-func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
+func TestKymasWithTheSameNameNeverGetEachOthersCluster(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, "--namespaces", harness.ControlPlaneNamespace+",twins-one,twins-two,twins-three")
 	s.SweepOften()
 	modules := []string{"dawn", "noon", "dusk"}

@@ -53,9 +53,9 @@ func errorsAreInTheStatus(t *testing.T, s *harness.Environment) {
 		for name, want := range map[string]string{
 			"channelless": "no versions found for channel: nowhere in module channelless",
 			"unheard-of":  "no ModuleReleaseMeta found",
-			"forged":      "the registry sent something else",
+			"forged":      "the registry sent other content",
 			"lost":        "the registry does not have it",
-			"foreign":     "registry elsewhere.invalid is none that layers may come from (allowed: ",
+			"foreign":     "registry elsewhere.invalid must not be used for layers (allowed: ",
 		} {
 			assert.Equal(c, shared.StateError, modules[name].State, name)
 			assert.Contains(c, modules[name].Message, want, name)

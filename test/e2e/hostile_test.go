@@ -57,7 +57,7 @@ func hostiles() []hostile {
 		{module: "alias-bomb", content: []byte(bomb), says: "its aliases expand to more than is allowed"},
 		{module: "many-documents", content: []byte(strings.Repeat("---\n{}\n", 100_000)), says: "more than 5000 documents"},
 		{module: "large-object", content: []byte(object + "data: {x: " + strings.Repeat("x", 1<<20) + "}\n"), says: "a cluster cannot store an object above 1048576 bytes"},
-		{module: "traversal", content: archived(&tar.Header{Name: "../../etc/passwd"}), says: "which leaves it"},
+		{module: "traversal", content: archived(&tar.Header{Name: "../../etc/passwd"}), says: "a path that leaves the archive"},
 		{module: "gzip-bomb", content: compressed(make([]byte, 65<<20)), says: "it unpacks to more than"},
 		{module: "many-entries", content: archived(many...), says: "more than 10000 entries"},
 		{module: "kustomize-type", content: []byte(object), kind: "kustomize", says: "kustomize folders are not supported"},

@@ -71,7 +71,7 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: "status.ok", Value: "yes", MappedState: "Ready"}, {JSONPath: "status.nodes[", Value: "yes", MappedState: "Ready"}}
 			},
-			refused: `spec.customStateCheck[1].jsonPath: Invalid value: "status.nodes[" is no JSONPath`,
+			refused: `spec.customStateCheck[1].jsonPath: Invalid value: "status.nodes[" is not a JSONPath`,
 		},
 		{name: "a hot-fix", change: withPriority("hot-fix")},
 		{name: "no hot-fix", change: withPriority("regular")},

@@ -44,7 +44,7 @@ func TestTheNewestRolloutOfEachChannelIsCounted(t *testing.T) {
 	require.Zero(t, testutil.CollectAndCount(collector), "before this process leads")
 	close(leads)
 	require.NoError(t, testutil.CollectAndCompare(collector, strings.NewReader(`
-# HELP lifecycle_mgr_rollout_clusters Clusters of the newest rollout of each channel, by how they are.
+# HELP lifecycle_mgr_rollout_clusters Clusters of the newest rollout of each channel, by state.
 # TYPE lifecycle_mgr_rollout_clusters gauge
 lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",state="Broken",version="1.1.0"} 1
 lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",state="Failed",version="1.1.0"} 1
@@ -53,7 +53,7 @@ lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regula
 lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",state="Unreachable",version="1.1.0"} 1
 lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",state="Updating",version="1.1.0"} 2
 lifecycle_mgr_rollout_clusters{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",state="Waiting",version="1.1.0"} 3
-# HELP lifecycle_mgr_rollout_phase Is 1 for the present phase of the newest rollout of each channel.
+# HELP lifecycle_mgr_rollout_phase Is 1 for the current phase of the newest rollout of each channel.
 # TYPE lifecycle_mgr_rollout_phase gauge
 lifecycle_mgr_rollout_phase{channel="fast",module="keda",name="keda-fast-1.1.0",namespace="kcp-system",phase="Completed",version="1.1.0"} 1
 lifecycle_mgr_rollout_phase{channel="regular",module="keda",name="keda-regular-1.1.0",namespace="kcp-system",phase="Progressing",version="1.1.0"} 1

@@ -33,7 +33,7 @@ func until(t *testing.T, end int64) (certificate, key []byte) {
 }
 
 const help = `
-# HELP lifecycle_mgr_certificate_not_after_timestamp_seconds When a certificate expires that this process shows, in Unix time: that of its webhook or metrics, or its client certificate for Temporal or the control plane.
+# HELP lifecycle_mgr_certificate_not_after_timestamp_seconds Expiry of a certificate that this process presents, in Unix time: the certificate of its webhook or metrics, or its client certificate for Temporal or the control plane.
 # TYPE lifecycle_mgr_certificate_not_after_timestamp_seconds gauge
 `
 

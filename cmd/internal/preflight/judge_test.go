@@ -77,7 +77,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 			},
 			Finding{
 				"registry", Failed, `registry.example.com: Get "https://registry.example.com/v2/": http: server gave HTTP response to HTTPS client`,
-				"the registry has no TLS: name its host in --oci-registry-plain-http, or write http:// before it in --oci-registry-host",
+				"the registry has no TLS: add its host to --oci-registry-plain-http, or write http:// before the host in --oci-registry-host",
 			},
 		},
 		"an error about a cluster that nobody has classified": {

@@ -81,9 +81,9 @@ func TestATreeNamesWorkflowsThatMakeNoProgress(t *testing.T) {
 	})
 	var out bytes.Buffer
 	require.NoError(t, Render(&out, fleet, Style{}))
-	require.Equal(t, `workflow sweep/00: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id sweep/00
+	require.Equal(t, `workflow sweep/00: paused in Temporal, so no change takes effect: to resume it, run temporal workflow unpause --workflow-id sweep/00
 kcp-system/demo  Ready  channel regular  modules 1/1  ready after 12s
-│  workflow: paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id kyma/kcp-system/demo/uid
+│  workflow: paused in Temporal, so no change takes effect: to resume it, run temporal workflow unpause --workflow-id kyma/kcp-system/demo/uid
 └─ sample  1.0.0  Ready  after 5s  9/9 objects
 `, out.String())
 }

@@ -115,7 +115,7 @@ func TestFindingsInCharts(t *testing.T) {
 		},
 		"a schema that refers to another host": {
 			goodChart().with("chart/values.schema.json", `{"$ref": "http://169.254.169.254/latest/meta-data"}`),
-			"error: chart: values: values.schema.json of chart upstream: it refers to http://169.254.169.254/latest/meta-data, which is not fetched",
+			"error: chart: values: values.schema.json of chart upstream: the schema refers to http://169.254.169.254/latest/meta-data, which is not fetched",
 		},
 		"a schema that refers to a file": {
 			goodChart().with("chart/values.schema.json", `{"$ref": "file:///etc/hostname"}`),

@@ -274,7 +274,7 @@ func TestFindings(t *testing.T) {
 		},
 		"a path to the state that is none": {
 			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: 'status.nodes[', value: 'yes', mappedState: Ready}]\n"),
-			`error: module-config.yaml: customStateChecks[0].jsonPath: "status.nodes[" is no JSONPath`,
+			`error: module-config.yaml: customStateChecks[0].jsonPath: "status.nodes[" is not a JSONPath`,
 		},
 		"a manager that the module does not have": {
 			good().with("module-config.yaml", goodConfig+"manager: {group: apps, version: v1, kind: Deployment, name: widget}\n"),

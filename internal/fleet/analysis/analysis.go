@@ -1,5 +1,6 @@
-// Package analysis asks Prometheus the queries of rollouts. Whom it asks is a setting of the instance, and nothing that a
-// RolloutPolicy says leads elsewhere: redirects are not followed. What an answer means is a matter of package rollout.
+// Package analysis sends the queries of ModuleRollouts to Prometheus. The instance's settings choose the server, and
+// nothing in a RolloutPolicy can lead to another one: redirects are not followed. Package internal/model/rollout
+// interprets the answers.
 package analysis
 
 import (
@@ -20,31 +21,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// DefaultTimeout is how long one query may take.
+// DefaultTimeout is the default timeout of one query.
 const DefaultTimeout = 10 * time.Second
 
 const (
-	// maxAnswer and maxToken are how much is read of an answer and of a token file, in bytes.
+	// maxAnswer and maxToken are the greatest sizes of an answer and of a token file, in bytes.
 	maxAnswer, maxToken = 1 << 20, 16 << 10
 )
 
-// Options say which Prometheus is asked.
+// Options configures a Client.
 type Options struct {
-	// URL is where its API begins, without /api/v1.
+	// URL is the base URL of Prometheus's API, without /api/v1.
 	URL string
-	// TokenFile, where set, has a bearer token, which is read for each query.
+	// TokenFile is a file with a bearer token. The client reads the file for each query. It may be empty.
 	TokenFile string
-	// Timeout is DefaultTimeout by default.
+	// Timeout is the timeout of one query; DefaultTimeout by default.
 	Timeout time.Duration
 }
 
-// Client asks one Prometheus.
+// Client queries one Prometheus.
 type Client struct {
 	api     v1.API
 	timeout time.Duration
 }
 
-// New makes a client. It makes no request.
+// New returns a Client. It sends no request.
 func New(o Options) (*Client, error) {
 	if err := Check(o.URL); err != nil {
 		return nil, err
@@ -65,12 +66,12 @@ func New(o Options) (*Client, error) {
 	return &Client{api: v1.NewAPI(client), timeout: o.Timeout}, nil
 }
 
-// Check refuses what is no address of a server.
+// Check returns an error if the address is not the URL of a server.
 func Check(address string) error {
 	parsed, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return errors.New("it cannot be read as a URL") // the error repeats it, with what may be a password
+		return errors.New("it cannot be read as a URL") // the parser's error quotes the URL, which may contain a password
 	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "":
 		return errors.New("it must be a URL such as http://prometheus.monitoring:9090")
 	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "":
@@ -85,8 +86,8 @@ var (
 	errTooLong  = fmt.Errorf("its answer is longer than %d KiB", maxAnswer>>10)
 )
 
-// Query asks a query for its present value: none is that there is no data. The error says what is wrong in words that are for
-// people, and without the address; it is that of the context where the caller does not wait any more.
+// Query returns the current values of a query, or none if there is no data. The error is for people and does not
+// contain the address. If ctx is done, Query returns the error of ctx.
 func (c *Client) Query(ctx context.Context, query string) ([]rollout.Sample, error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -105,7 +106,7 @@ func (c *Client) Query(ctx context.Context, query string) ([]rollout.Sample, err
 	case model.Vector:
 		return samples(value)
 	default:
-		return nil, fmt.Errorf("the query gives a %s, and not a scalar or an instant vector", value.Type())
+		return nil, fmt.Errorf("the query returns a %s instead of a scalar or an instant vector", value.Type())
 	}
 }
 
@@ -113,7 +114,7 @@ func samples(vector model.Vector) ([]rollout.Sample, error) {
 	all := make([]rollout.Sample, len(vector))
 	for i, sample := range vector {
 		if sample.Histogram != nil {
-			return nil, errors.New("the query gives a histogram, and not a number")
+			return nil, errors.New("the query returns a histogram instead of a number")
 		}
 		all[i].Value = float64(sample.Value)
 		if len(sample.Metric) > 0 {
@@ -123,13 +124,13 @@ func samples(vector model.Vector) ([]rollout.Sample, error) {
 	return all, nil
 }
 
-// problem is an error for people.
+// problem returns an error for people.
 func problem(err error) error {
 	var refused *v1.Error
 	var request *url.Error
 	switch {
 	case errors.As(err, &refused) && (refused.Type == v1.ErrBadData || refused.Type == v1.ErrExec):
-		return fmt.Errorf("the query is refused by Prometheus: %s", refused.Msg)
+		return fmt.Errorf("query refused by Prometheus: %s", refused.Msg)
 	case errors.As(err, &refused):
 		return fmt.Errorf("no answer from Prometheus: %s", refused.Msg)
 	case errors.As(err, &request):
@@ -137,17 +138,17 @@ func problem(err error) error {
 	case errors.Is(err, errTooLong):
 		return fmt.Errorf("no answer from Prometheus: %w", err)
 	default:
-		return errors.New("no answer from Prometheus that can be read as a scalar or an instant vector") // the error has parts of it
+		return errors.New("the answer of Prometheus is not a scalar or an instant vector") // the original error quotes parts of the answer
 	}
 }
 
-// transport adds the token to requests, and bounds answers.
+// transport adds the token to requests and limits the size of answers.
 type transport struct {
 	next      http.RoundTripper
 	tokenFile string
 }
 
-// RoundTrip does one request.
+// RoundTrip sends one request.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.tokenFile != "" {
 		token, err := readToken(t.tokenFile)
@@ -176,19 +177,19 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(content))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
-		return "", errors.New("the file with its token has none")
+		return "", errors.New("its token file contains no token")
 	}
 	return token, nil
 }
 
-// bounded is a body that ends with an error where it is too long.
+// bounded is a body that ends with an error if it is too long.
 type bounded struct {
 	io.ReadCloser
 
 	left int
 }
 
-// Read reads.
+// Read implements io.Reader.
 func (b *bounded) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if b.left -= n; b.left < 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// serve is a client of a server that answers so.
+// serve returns a client of a server with this handler.
 func serve(t *testing.T, answer http.HandlerFunc, changes ...func(*Options)) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -63,22 +63,22 @@ func TestAQueryGivesValues(t *testing.T) {
 	require.True(t, math.IsNaN(samples[0].Value))
 }
 
-func TestAProblemIsToldWithoutTheAddress(t *testing.T) {
+func TestErrorsDoNotContainTheAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"a query that is none": {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "the query is refused by Prometheus: parse error: unexpected end"},
-		"one that cannot run":  {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "the query is refused by Prometheus: many-to-many"},
-		"one that is too slow": {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "no answer from Prometheus: server error: 503"},
-		"a refusal":            {says(http.StatusUnauthorized, "who is it?"), "no answer from Prometheus: client error: 401"},
-		"a failure":            {says(http.StatusBadGateway, "<html>"), "no answer from Prometheus: server error: 502"},
-		"no JSON":              {says(http.StatusOK, "<html>"), "no answer from Prometheus: "},
-		"a matrix":             {data("matrix", `[]`), "the query gives a matrix, and not a scalar or an instant vector"},
-		"a text":               {data("string", `[1,"a"]`), "no answer from Prometheus that can be read as a scalar or an instant vector"},
-		"a histogram":          {data("vector", `[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]`), "the query gives a histogram"},
-		"a long answer":        {data("vector", `["`+strings.Repeat("x", maxAnswer)+`"]`), "no answer from Prometheus: its answer is longer than 1024 KiB"},
-		"a broken connection":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer from Prometheus: EOF"},
+		"an invalid query":    {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "query refused by Prometheus: parse error: unexpected end"},
+		"a failing query":     {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "query refused by Prometheus: many-to-many"},
+		"a slow query":        {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "no answer from Prometheus: server error: 503"},
+		"a refusal":           {says(http.StatusUnauthorized, "unauthorized"), "no answer from Prometheus: client error: 401"},
+		"a failure":           {says(http.StatusBadGateway, "<html>"), "no answer from Prometheus: server error: 502"},
+		"no JSON":             {says(http.StatusOK, "<html>"), "no answer from Prometheus: "},
+		"a matrix":            {data("matrix", `[]`), "the query returns a matrix instead of a scalar or an instant vector"},
+		"a text":              {data("string", `[1,"a"]`), "the answer of Prometheus is not a scalar or an instant vector"},
+		"a histogram":         {data("vector", `[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]`), "the query returns a histogram"},
+		"a long answer":       {data("vector", `["`+strings.Repeat("x", maxAnswer)+`"]`), "no answer from Prometheus: its answer is longer than 1024 KiB"},
+		"a broken connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer from Prometheus: EOF"},
 	} {
 		samples, err := serve(t, c.answer).Query(t.Context(), "up")
 		require.ErrorContains(t, err, c.want, name)
@@ -88,7 +88,7 @@ func TestAProblemIsToldWithoutTheAddress(t *testing.T) {
 }
 
 func TestARedirectIsNotFollowed(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody else was asked") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) })
@@ -97,9 +97,9 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestAServerThatHangsIsNotWaitedFor(t *testing.T) {
+func TestAQueryToAHangingServerTimesOut(t *testing.T) {
 	hangs := func(_ http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // only then the server hears that nobody waits any more
+		_ = r.ParseForm() // without this the server would not notice that the client is gone
 		<-r.Context().Done()
 	}
 	slowly := func(w http.ResponseWriter, r *http.Request) {
@@ -117,11 +117,11 @@ func TestAServerThatHangsIsNotWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err = c.Query(ctx, "up")
 		cancel()
-		require.ErrorIs(t, err, context.DeadlineExceeded, "it is the caller who does not wait")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's deadline comes first")
 	}
 }
 
-func TestTheRequestSaysWhoAsksWhat(t *testing.T) {
+func TestTheRequestHasTheQueryAndTheToken(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	var got *http.Request
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func TestTheRequestSaysWhoAsksWhat(t *testing.T) {
 	for _, content := range []string{"", " \n", "two words"} {
 		require.NoError(t, os.WriteFile(token, []byte(content), 0o600))
 		_, err = c.Query(t.Context(), "up")
-		require.EqualError(t, err, "no answer from Prometheus: the file with its token has none")
+		require.EqualError(t, err, "no answer from Prometheus: its token file contains no token")
 	}
 	require.Nil(t, got)
 
@@ -150,7 +150,7 @@ func TestTheRequestSaysWhoAsksWhat(t *testing.T) {
 	require.Equal(t, "5s", got.Form.Get("timeout"))
 }
 
-func TestAnAddressIsOneOfAServer(t *testing.T) {
+func TestAnAddressMustBeTheURLOfAServer(t *testing.T) {
 	for _, address := range []string{"http://prometheus:9090", "https://prometheus.example.com/prefix/", "http://[::1]:9090"} {
 		require.NoError(t, Check(address), address)
 	}

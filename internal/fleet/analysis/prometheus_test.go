@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/prometheus"
 )
 
-// asked is the query of a stage as the rollout of a module asks it.
+// asked returns the query of a stage after the rollout has filled in the module.
 func asked(module, query string) string {
 	now := time.Now()
 	r := &v1beta2.ModuleRollout{Spec: v1beta2.ModuleRolloutSpec{
@@ -54,7 +54,7 @@ func TestARealPrometheusAnswers(t *testing.T) {
 	for _, quote := range []string{`"`, `'`} {
 		samples, err := c.Query(t.Context(), asked(odd, strings.ReplaceAll(`max(sample{module="$module",version="$version"})`, `"`, quote)))
 		require.NoError(t, err)
-		require.Equal(t, []rollout.Sample{{Value: 42}}, samples, "the name of a module is what it is")
+		require.Equal(t, []rollout.Sample{{Value: 42}}, samples, "any module name is a valid label value")
 	}
 	for query, want := range map[string][]rollout.Sample{
 		`1.5`: {{Value: 1.5}}, `vector(2)`: {{Value: 2}}, `unknown`: {}, `sample{module="other"} * 0 + 3`: nil,
@@ -69,10 +69,10 @@ func TestARealPrometheusAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(samples[0].Value))
 	for query, want := range map[string]string{
-		`sum(`:                        "the query is refused by Prometheus: ",
-		`sample[5m]`:                  "the query gives a matrix",
-		`"text"`:                      "no answer from Prometheus that can be read",
-		`sample * on(version) sample`: "the query is refused by Prometheus: ",
+		`sum(`:                        "query refused by Prometheus: ",
+		`sample[5m]`:                  "the query returns a matrix",
+		`"text"`:                      "the answer of Prometheus is not a scalar",
+		`sample * on(version) sample`: "query refused by Prometheus: ",
 	} {
 		_, err := c.Query(t.Context(), query)
 		require.ErrorContains(t, err, want, query)

@@ -14,24 +14,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// allowed picks the templates and release metas that a Kyma may see (docs/contract.md#the-catalog): never
-// mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
-// permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
-// release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for. Where none speaks for a
-// module, only templates that name a channel themselves are there, as the older generation has them: nobody can choose another.
-// Of objects of equal name, the Kyma's own namespace wins, then the first by namespace: the remote cluster
-// has one namespace for all.
+// allowed returns the templates and release metas that a Kyma may see (docs/contract.md#the-catalog).
+//
+//   - It omits mandatory objects, and those of another instance or controller. It includes beta, internal and restricted
+//     objects only if the Kyma may have them.
+//   - For a module with a release meta, it returns only the versions of the meta's channels, and the meta with only those
+//     channels that have a template for the Kyma. The Kyma can request everything that the meta offers.
+//   - For a module without a release meta, it returns only templates that name their channel, as in the older generation.
+//     Nobody could select other templates.
+//   - If objects have the same name, the one in the Kyma's namespace wins, then the first by namespace: the remote cluster
+//     has one namespace for all.
 func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace string, own bool,
 	templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta,
 ) []client.Object {
-	versions := map[string]map[string]bool{} // by module, of allowed release metas
-	byMeta := map[string]bool{}              // modules that a release meta speaks for
+	versions := map[string]map[string]bool{} // by module, from allowed release metas
+	byMeta := map[string]bool{}              // modules with a release meta
 	var allowed []client.Object
 	var seen []*v1beta2.ModuleReleaseMeta
 	visible := func(object client.Object) bool {
 		_, imported := desired.ImportedFrom(object)
 		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !imported &&
-			// In the control plane's own cluster, what is in the remote namespace already is the original.
+			// In the control plane's own cluster, objects in the remote namespace are originals.
 			(!own || object.GetNamespace() != remoteNamespace)
 	}
 	for i := range metas {
@@ -54,7 +57,7 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 			seen = append(seen, meta)
 		}
 	}
-	offered := map[string]bool{} // names and versions that templates answer to which the Kyma may have
+	offered := map[string]bool{} // names and versions of the templates that the Kyma may have
 	for i := range templates {
 		template := &templates[i]
 		module := moduleOf(template, byMeta)
@@ -82,8 +85,8 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 	return onePerName(allowed, kyma.Namespace)
 }
 
-// offering is a release meta with only the channels whose templates a Kyma may have; nil where there is none. The
-// original is shared with the cache and stays as it is.
+// offering returns a release meta with only those channels that have a template for the Kyma, or nil if there is none.
+// It does not change the original, which belongs to the cache.
 func offering(meta *v1beta2.ModuleReleaseMeta, offered map[string]bool) *v1beta2.ModuleReleaseMeta {
 	withheld := func(c v1beta2.ChannelVersion) bool { return !offered[desired.ReleaseMetaModule(meta)+"-"+c.Version] }
 	if !slices.ContainsFunc(meta.Spec.Channels, withheld) {
@@ -96,8 +99,8 @@ func offering(meta *v1beta2.ModuleReleaseMeta, offered map[string]bool) *v1beta2
 	return offer
 }
 
-// moduleOf is the module that a template belongs to: as it says itself, else as it is named, `<module>-<version>`,
-// where a release meta speaks for that module.
+// moduleOf returns the module of a template: the module that the template names, or else the module in its name,
+// `<module>-<version>`, if that module has a release meta.
 func moduleOf(template *v1beta2.ModuleTemplate, byMeta map[string]bool) string {
 	if module := desired.ModuleNameOf(template); module != "" {
 		return module
@@ -108,8 +111,8 @@ func moduleOf(template *v1beta2.ModuleTemplate, byMeta map[string]bool) string {
 	return ""
 }
 
-// withoutRestriction keeps the restriction of a module from being asked of a template twice: where a release
-// meta speaks for the module, it has answered.
+// withoutRestriction removes the module's restriction from a template if the module has a release meta, because the
+// release meta's restriction was already checked.
 func withoutRestriction(template *v1beta2.ModuleTemplate, byMeta bool) *v1beta2.ModuleTemplate {
 	if !byMeta {
 		return template

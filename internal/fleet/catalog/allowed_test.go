@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
+func TestAKymaSeesOnlyTheAllowedPartOfTheCatalog(t *testing.T) {
 	template := func(module, version string, change func(*v1beta2.ModuleTemplate)) v1beta2.ModuleTemplate {
 		object := desiredtest.Template(module, version)
 		if change != nil {
@@ -91,20 +91,20 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		"ModuleReleaseMeta kcp-system/premium", "ModuleTemplate kcp-system/premium-1.0.0",
 	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{RestrictedModules: []string{"premium"}}))
 	require.Equal(t, ordinary, seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{}),
-		"a selector on a module that is not listed as restricted selects nobody")
+		"a selector has no effect on a module that is not listed as restricted")
 	require.Equal(t, []string{
 		"ModuleReleaseMeta kcp-system/keda", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
 	}, seen(nil, desired.Settings{RestrictedModules: []string{"btp"}}))
 	require.Equal(t, []string{"ModuleTemplate kcp-system/theirs-regular"}, seen(nil, desired.Settings{ManagedBy: "other"}))
 	require.Subset(t, seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}), []string{
 		"ModuleTemplate kcp-system/quiet-1.0.0",
-	}, "a template that only its name assigns to a module goes by the module's release meta")
+	}, "the module's release meta governs a template that names its module only in its own name")
 }
 
-func TestAReleaseMetaWithoutAChannelForTheKymaIsInNoCatalog(t *testing.T) {
+func TestAReleaseMetaWithoutAChannelForTheKymaIsOmitted(t *testing.T) {
 	beta := *desiredtest.Template("keda", "1.0.0")
 	beta.Labels[shared.LabelBeta] = "true"
 	templates, metas := []v1beta2.ModuleTemplate{beta}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("keda", "regular=1.0.0")}
 	require.Empty(t, allowed(desiredtest.Kyma(), desired.Settings{}.WithDefaults(), "kyma-system", false, templates, metas))
-	require.Len(t, metas[0].Spec.Channels, 1, "the original is shared")
+	require.Len(t, metas[0].Spec.Channels, 1, "the original must not change, because it is shared")
 }

@@ -1,6 +1,9 @@
-// Package catalog keeps the module catalog in remote clusters: which templates and release metas a Kyma may see
-// (Catalogs.Wanted), how they differ from what is there (Diff, by metadata alone), and the writes (Catalogs.Ensure, Delete).
-// Objects of others are neither changed nor deleted.
+// Package catalog maintains the module catalog in remote clusters. Catalogs.Wanted returns the templates and release
+// metas that a Kyma may see. Diff compares them with the remote cluster by metadata alone. Catalogs.Ensure and Delete
+// write the difference.
+//
+// Objects of other owners are neither changed nor deleted: an object is ours only if the catalog's field manager
+// applied it and its mark (Owner) names this Kyma, or a Kyma that is gone.
 package catalog
 
 import (
@@ -20,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Catalogs keeps the module catalogs of remote clusters.
+// Catalogs maintains the module catalogs of remote clusters.
 type Catalogs struct {
 	settings     desired.Settings
 	controlPlane client.Reader
@@ -29,7 +32,7 @@ type Catalogs struct {
 	now          func() time.Time
 }
 
-// Wanted is what the remote catalog should have for a Kyma, from the cache: nothing where it is switched off.
+// Wanted returns the desired remote catalog of a Kyma, from the cache. It is empty if the catalog is off.
 func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]Object, error) {
 	if !s.Catalog {
 		return nil, nil
@@ -57,12 +60,12 @@ func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	return wanted, nil
 }
 
-// maxForeignMarks is how many other Kymas are checked in one synchronization; there are rarely any, and marks can be
-// forged.
+// maxForeignMarks is the greatest number of other Kymas to check in one synchronization. There are rarely any, and
+// marks can be forged.
 const maxForeignMarks = 8
 
-// goneOwners finds out which of the other Kymas that a remote catalog has objects of are gone, or have nothing to do with
-// this cluster, whose owner can write any mark.
+// goneOwners returns the other Kymas in the marks of a remote catalog that no longer exist, or that do not use this
+// cluster. The owner of the cluster can write any mark.
 func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, cluster types.UID) (map[string]bool, error) {
 	seen := map[string]bool{}
 	left := map[string]bool{}
@@ -78,7 +81,7 @@ func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, clu
 			brought := &v1beta2.Kyma{}
 			err := c.controlPlane.Get(ctx, other, brought)
 			if err != nil && !apierrors.IsNotFound(err) {
-				return nil, fault.New(fault.Transient, ReasonNotSynced, "read the Kyma for which %s %s was brought by its mark: %w",
+				return nil, fault.New(fault.Transient, ReasonNotSynced, "read the Kyma in the mark of %s %s: %w",
 					kind, desired.NameOf(found), err)
 			}
 			recorded := brought.Status.Remote
@@ -88,12 +91,12 @@ func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, clu
 	return left, nil
 }
 
-// patience is how long one synchronization writes into a remote catalog. The rest is the next synchronization's:
-// nobody's modules wait until a catalog of thousands is copied.
+// patience is how long one synchronization writes into a remote catalog. The next synchronization continues, so that
+// modules do not wait for a copy of thousands of objects.
 const patience = 30 * time.Second
 
-// Ensure makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
-// object that cannot be written does not keep the others from it.
+// Ensure writes the difference between the remote catalog, as read, and the desired one. If the catalog is off, it
+// removes our objects. If it cannot write one object, it continues with the others.
 func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, read Reading) error {
 	if read.Err != nil {
 		return read.Err
@@ -112,7 +115,7 @@ func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	until, done := c.now().Add(patience), 0
 	inTime := func() bool {
 		if c.now().After(until) {
-			rest = fault.New(fault.Pending, ReasonContinues, "the module catalog is being copied: %d of %d objects that differ are as they should be",
+			rest = fault.New(fault.Pending, ReasonContinues, "the module catalog is being copied: %d of %d changed objects are done",
 				done, len(diff.apply)+len(diff.remove))
 			return false
 		}
@@ -141,13 +144,13 @@ func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	}
 	if len(diff.blocked) > 0 {
 		refused = append(refused, fault.New(fault.Rejected, ReasonNotSynced,
-			"the remote cluster has objects of its own with names of the catalog: %v", diff.blocked))
+			"the remote cluster has objects of its own with names of the catalog, rename or delete them: %v", diff.blocked))
 	}
-	// The first error decides how they count together: trying again helps as long as it helps with one.
+	// The first error decides the kind of the joined error, and one retryable error makes a retry useful.
 	return errors.Join(append(append(failed, rest), refused...)...)
 }
 
-// applyObject applies one object of the catalog. The definition may just have been brought.
+// applyObject applies one object of the catalog. The definition of its kind may be fresh.
 func applyObject(ctx context.Context, r *remote.Cluster, change change) error {
 	what := fmt.Sprintf("%s %s/%s", change.object.kind, change.object.namespace, change.object.name)
 	_, writes, err := remote.Apply(ctx, r, shared.FieldManagerCatalog, change.object.body, change.generation)
@@ -161,7 +164,7 @@ func applyObject(ctx context.Context, r *remote.Cluster, change change) error {
 	return nil
 }
 
-// Delete deletes what was brought for one Kyma, but for what others share.
+// Delete deletes the objects of one Kyma, but not those that another Kyma shares.
 func Delete(ctx context.Context, r *remote.Cluster, there Lists, mine Owner) error {
 	var failed []error
 	for _, object := range Diff(nil, there, mine).remove {
@@ -170,13 +173,13 @@ func Delete(ctx context.Context, r *remote.Cluster, there Lists, mine Owner) err
 	return errors.Join(failed...)
 }
 
-// ReasonNotSynced: objects of the catalog could not be brought.
+// ReasonNotSynced: objects of the catalog could not be written.
 const ReasonNotSynced = "CatalogNotSynced"
 
-// ReasonContinues: the catalog is so large that it is written in several synchronizations (kind Pending).
+// ReasonContinues: the catalog is so large that several synchronizations write it (kind Pending).
 const ReasonContinues = "CatalogContinues"
 
-// New returns the catalogs.
+// New returns Catalogs.
 func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) *Catalogs {
 	return &Catalogs{settings: settings, controlPlane: controlPlane, catalog: cache, digests: newDigests(), now: clock}
 }

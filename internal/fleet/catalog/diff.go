@@ -8,16 +8,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Difference says what is to be done to make a remote catalog as wanted.
+// Difference holds the writes that turn a remote catalog into the desired one.
 type Difference struct {
 	apply []change
-	// remove are objects of ours that this Kyma may no longer see.
+	// remove holds objects of ours that this Kyma may no longer see.
 	remove []*metav1.PartialObjectMetadata
-	// blocked are names that are taken by objects of others.
+	// blocked holds the names that objects of other owners have taken.
 	blocked []string
 }
 
-// First is the first of the objects that differ, as far as it is there.
+// First returns the first object to change or remove, if it already exists in the remote cluster.
 func (d Difference) First(there Lists) client.Object {
 	for _, change := range d.apply {
 		for i, found := range there[change.object.kind] {
@@ -32,7 +32,7 @@ func (d Difference) First(there Lists) client.Object {
 	return nil
 }
 
-// Digest tells which objects differ, and from what.
+// Digest returns a digest of the differing objects and their desired content.
 func (d Difference) Digest() string {
 	var all []any
 	for _, change := range d.apply {
@@ -46,15 +46,15 @@ func (d Difference) Digest() string {
 
 type change struct {
 	object Object
-	// generation is the one that the object will have when its spec changes by being applied.
+	// generation is the object's generation after the apply, if the apply changes its spec.
 	generation int64
 }
 
-// IsEmpty tells whether nothing has to be written.
+// IsEmpty reports whether there is nothing to write.
 func (d Difference) IsEmpty() bool { return len(d.apply) == 0 && len(d.remove) == 0 }
 
-// Diff compares by metadata alone: the digest that an object carries, the generation that its spec
-// had when we wrote it, its labels and annotations. What others made is neither changed nor removed.
+// Diff compares by metadata alone: the digest on the object, the generation that our last write left, its labels and
+// annotations. It neither changes nor removes objects of other owners.
 func Diff(wanted []Object, there Lists, whose Owner) Difference {
 	var diff Difference
 	named := map[[2]string]*metav1.PartialObjectMetadata{}
@@ -72,7 +72,7 @@ func Diff(wanted []Object, there Lists, whose Owner) Difference {
 		case found == nil:
 			diff.apply = append(diff.apply, change{object, 1})
 		case !found.DeletionTimestamp.IsZero():
-			// It is created again once it is gone.
+			// The object is created again after its deletion.
 		case !whose.owns(found):
 			if !whose.another(found) {
 				diff.blocked = append(diff.blocked, object.kind+" "+object.name)

@@ -9,12 +9,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lately"
 )
 
-// cachedDigests is how many digests are kept: several times as many as a catalog has objects, of some 300 bytes. A cache
-// that is smaller than what is gone through in order would have forgotten each object when its turn comes again.
+// cachedDigests is the number of cached digests, of some 300 bytes each: several times the number of objects in a
+// catalog. A smaller cache would be useless: each pass goes through the catalog in order, and would find each object
+// evicted.
 const cachedDigests = 32_768
 
-// digests keeps the digest of each version of each catalog object, so that it is encoded once and not once
-// per Kyma and sweep.
+// digests caches the digest of each version of each catalog object, so that an object is encoded once, not once per
+// Kyma and sweep.
 type digests struct {
 	known *lately.Cache[objectVersion, string]
 }
@@ -22,7 +23,7 @@ type digests struct {
 type objectVersion struct {
 	uid             types.UID
 	resourceVersion string
-	// channels are those of a release meta that a Kyma may see: not all see the same.
+	// channels are the channels of a release meta that a Kyma may see. They differ between Kymas.
 	channels string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// largeCatalog is so many templates, ten versions to a module, all of which a Kyma may see.
+// largeCatalog returns this many templates, ten versions to a module. A Kyma may see all of them.
 func largeCatalog(templates int) []client.Object {
 	var all []client.Object
 	for i := range templates {
@@ -28,9 +28,9 @@ func largeCatalog(templates int) []client.Object {
 	return all
 }
 
-// A cache that is smaller than what is gone through in order has forgotten each object when its turn comes again: all
-// would be encoded for each Kyma, at each reconcile and in each pass of the sweep.
-func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
+// With a cache smaller than the catalog, each object is evicted before its next turn. All objects would be encoded for
+// each Kyma, in each reconcile and each pass of the sweep.
+func TestALargeCatalogIsEncodedOnceForAllKymas(t *testing.T) {
 	d := newDigests()
 	all := largeCatalog(6000)
 	first := make([]string, len(all))
@@ -38,7 +38,7 @@ func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
 		var err error
 		first[i], err = d.of(object)
 		require.NoError(t, err)
-		// The content of a known version is not read again.
+		// The content of a known version must not be read again.
 		object.SetLabels(map[string]string{"changed": "true"})
 	}
 	encoded := 0
@@ -52,7 +52,7 @@ func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
 	require.Zero(t, encoded)
 }
 
-// copied is a remote catalog that is as wanted.
+// copied returns a remote catalog without differences.
 func copied(tb testing.TB, wanted []Object) Lists {
 	tb.Helper()
 	there := Lists{}
@@ -68,7 +68,7 @@ func copied(tb testing.TB, wanted []Object) Lists {
 	return there
 }
 
-// heap is what the process holds, without what is garbage.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -76,9 +76,9 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// BenchmarkCatalog is what one reconcile of a remote catalog computes in which nothing differs, without what it asks of the
-// cluster, by the number of templates that the Kyma may see. Encode is the digest of one template that is seen for the
-// first time.
+// BenchmarkCatalog measures the computation of one reconcile of a remote catalog without differences, by the number of
+// templates that the Kyma may see. Requests to the cluster are not included. Encode measures the digest of one new
+// template.
 func BenchmarkCatalog(b *testing.B) {
 	for _, templates := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("templates=%d", templates), func(b *testing.B) {

@@ -15,10 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// LastApplied is kubectl's own memory of an object, as big as the object and of no use in a copy.
+// LastApplied is kubectl's record of an object. It is as large as the object and useless in a copy.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Object is one object that the remote catalog is to hold.
+// Object is one object of the desired remote catalog.
 type Object struct {
 	source                client.Object // shared with the cache
 	kind, name, namespace string
@@ -39,7 +39,7 @@ func (o Object) annotations() map[string]string {
 	return annotations
 }
 
-// body is the object as it is applied. The generation is the one that it is expected to have afterwards.
+// body returns the object to apply. generation is the generation that the object should have afterwards.
 func (o Object) body(generation int64) (*unstructured.Unstructured, error) {
 	spec, err := SpecOf(o.source)
 	if err != nil {
@@ -56,7 +56,7 @@ func (o Object) body(generation int64) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// SpecOf returns the spec of an object as it is encoded.
+// SpecOf returns the encoded spec of an object.
 func SpecOf(source client.Object) (map[string]any, error) {
 	encoded, err := json.Marshal(source)
 	if err != nil {
@@ -71,8 +71,8 @@ func SpecOf(source client.Object) (map[string]any, error) {
 	return content.Spec, nil
 }
 
-// copiedAnnotations are all but those that are of use in the control plane only. Marks of ours come and go there, and
-// must not be written into the clusters of a fleet each time.
+// copiedAnnotations returns the annotations without those that only matter in the control plane. Our own marks change
+// often there, and must not cause writes to all clusters of a fleet.
 func copiedAnnotations(source client.Object) map[string]string {
 	annotations := remote.Merged(source.GetAnnotations(), nil)
 	for _, own := range []string{
@@ -84,7 +84,7 @@ func copiedAnnotations(source client.Object) map[string]string {
 	return annotations
 }
 
-// contentDigest is the digest of what is copied of an object, whichever Kyma it is copied for.
+// contentDigest returns the digest of the copied content of an object. It does not depend on the Kyma.
 func contentDigest(source client.Object) (string, error) {
 	spec, err := SpecOf(source)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Owner tells whose the objects of a remote catalog are.
+// Owner identifies the Kyma that owns objects of a remote catalog.
 type Owner struct {
-	// Mark is that of the Kyma.
+	// Mark is the mark of the Kyma.
 	Mark string
-	// Own is true in the control plane's own cluster, where only the mark tells a copy from an original.
+	// Own is true in the control plane's own cluster, where only the mark distinguishes a copy from an original.
 	Own bool
-	// gone are the marks of Kymas that are gone: what was brought for them is the next one's.
+	// gone holds the marks of Kymas that no longer exist. The next Kyma takes over their objects.
 	gone map[string]bool
 }
 
-// owns tells whether an object was brought for this Kyma, or for one that is gone. Before there were marks,
-// the field manager alone said so.
+// owns reports whether an object belongs to this Kyma, or to one that no longer exists. Objects from before the
+// introduction of marks are recognized by their field manager alone.
 func (o Owner) owns(found *metav1.PartialObjectMetadata) bool {
 	value, marked := found.Annotations[desired.AnnotationSyncedFrom]
 	if marked {
@@ -29,13 +29,13 @@ func (o Owner) owns(found *metav1.PartialObjectMetadata) bool {
 	return !o.Own && IsApplied(found)
 }
 
-// another tells whether an object was brought for another Kyma that shares the namespace: it serves both.
+// another reports whether an object belongs to another Kyma that shares the namespace. The object serves both.
 func (o Owner) another(found *metav1.PartialObjectMetadata) bool {
 	value, marked := found.Annotations[desired.AnnotationSyncedFrom]
 	return marked && value != o.Mark
 }
 
-// IsApplied tells whether the catalog's field manager has applied an object: only such are ours to delete
+// IsApplied reports whether the catalog's field manager has applied an object. Only those objects may be deleted
 // (docs/contract.md#the-catalog).
 func IsApplied(found *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(found.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {

@@ -11,11 +11,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/remote"
 )
 
-// Lists are the objects of a remote catalog by kind, without bodies. A kind that the cluster does not
-// serve is missing.
+// Lists holds the objects of a remote catalog by kind, without bodies. Kinds that the cluster does not serve are
+// absent.
 type Lists map[string][]metav1.PartialObjectMetadata
 
-// Read lists the remote catalog without bodies: one request per kind.
+// Read lists the remote catalog without bodies, with one request per kind.
 func Read(ctx context.Context, r client.Reader, namespace string) (Lists, error) {
 	there := Lists{}
 	for _, kind := range kinds() {
@@ -31,13 +31,13 @@ func Read(ctx context.Context, r client.Reader, namespace string) (Lists, error)
 	return there, nil
 }
 
-// Reading is what a remote catalog holds, or why it could not be read.
+// Reading is the result of reading a remote catalog.
 type Reading struct {
 	Lists Lists
 	Err   error
 }
 
-// ReadEarly reads the remote catalog while something else is done. The result must be received.
+// ReadEarly reads the remote catalog in the background. The caller must receive the result.
 func ReadEarly(ctx context.Context, r client.Reader, namespace string) <-chan Reading {
 	read := make(chan Reading, 1)
 	go func() {
@@ -47,7 +47,7 @@ func ReadEarly(ctx context.Context, r client.Reader, namespace string) <-chan Re
 	return read
 }
 
-// kinds are the kinds of the module catalog.
+// kinds returns the kinds of the module catalog.
 func kinds() []string {
 	return []string{shared.KindModuleTemplate, shared.KindModuleReleaseMeta}
 }

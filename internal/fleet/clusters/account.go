@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Account is whom a cluster takes us for.
+// Account is the identity of Lifecycle Manager in a cluster.
 type Account struct {
-	// User is empty where the cluster does not say.
+	// User is empty if the cluster does not say.
 	User   string
 	Groups []string
 }
 
-// Account asks the cluster whom it takes us for. It is asked once for each access. One that cannot say, because it is
-// older than Kubernetes 1.28 or forbids the question, is taken to have said nothing.
+// Account returns our identity in the cluster. It asks once per access. Clusters older than Kubernetes 1.28, and
+// clusters that forbid the request, yield an empty Account.
 func (c *Cluster) Account(ctx context.Context) (Account, error) {
 	if known := c.account.Load(); known != nil {
 		return *known, nil
@@ -33,7 +33,7 @@ func (c *Cluster) Account(ctx context.Context) (Account, error) {
 	}}
 	body, err := json.Marshal(review)
 	if err != nil {
-		return Account{}, fmt.Errorf("encode the question whom %s takes us for: %w", c.Name, err)
+		return Account{}, fmt.Errorf("encode the SelfSubjectReview for %s: %w", c.Name, err)
 	}
 	answer, err := c.Discovery.RESTClient().Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
 		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
@@ -41,10 +41,10 @@ func (c *Cluster) Account(ctx context.Context) (Account, error) {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
 	case err != nil:
-		return Account{}, fmt.Errorf("ask %s whom it takes us for: %w", c.Name, otherAnswer(err))
+		return Account{}, fmt.Errorf("ask %s for our identity: %w", c.Name, otherAnswer(err))
 	default:
 		if err := json.Unmarshal(answer, review); err != nil {
-			return Account{}, fmt.Errorf("ask %s whom it takes us for: %w", c.Name, otherAnswer(err))
+			return Account{}, fmt.Errorf("ask %s for our identity: %w", c.Name, otherAnswer(err))
 		}
 		account = Account{User: review.Status.UserInfo.Username, Groups: review.Status.UserInfo.Groups}
 	}
@@ -52,18 +52,18 @@ func (c *Cluster) Account(ctx context.Context) (Account, error) {
 	return account, nil
 }
 
-// Is tells whether the account is that ServiceAccount.
+// Is reports whether the account is this ServiceAccount.
 func (a Account) Is(account types.NamespacedName) bool {
 	return a.User == serviceAccountPrefix+account.Namespace+":"+account.Name
 }
 
-// IsIn tells whether the account is a ServiceAccount in that namespace.
+// IsIn reports whether the account is a ServiceAccount in the namespace.
 func (a Account) IsIn(namespace string) bool {
 	return namespace != "" && strings.HasPrefix(a.User, serviceAccountPrefix+namespace+":")
 }
 
-// IsAmong tells whether the account has rights by what is bound to these subjects, and not only because it is one of
-// many. A ServiceAccount without a namespace is in the given one.
+// IsAmong reports whether a binding to these subjects gives rights to the account. Groups that contain everybody do not
+// count. The given namespace is the default for a ServiceAccount without one.
 func (a Account) IsAmong(subjects []rbacv1.Subject, namespace string) bool {
 	return a.User != "" && slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
@@ -78,13 +78,13 @@ func (a Account) IsAmong(subjects []rbacv1.Subject, namespace string) bool {
 	})
 }
 
-// What the names of ServiceAccounts, and of the groups that all of them are in, begin with.
+// Prefixes of the names of ServiceAccounts, and of the groups that contain all of them.
 const (
 	serviceAccountPrefix  = "system:serviceaccount:"
 	serviceAccountsPrefix = "system:serviceaccounts"
 )
 
-// isEverybody tells whether accounts are in a group without anybody having put them there.
+// isEverybody reports whether accounts are in a group automatically.
 func isEverybody(group string) bool {
 	return group == "system:authenticated" || group == "system:unauthenticated" || strings.HasPrefix(group, serviceAccountsPrefix)
 }

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// capabilitiesTTL is for how long a cluster's version and APIs are believed.
+// capabilitiesTTL is how long a cluster's version and APIs are cached.
 const capabilitiesTTL = 10 * time.Minute
 
-// capabilities caches what charts may ask of a cluster. Each is read only when it is asked for.
+// capabilities caches the cluster's answers for charts. It reads each only on demand.
 type capabilities struct {
 	clock func() time.Time
 
@@ -29,13 +29,13 @@ type capabilities struct {
 	serves     map[string]servedAPI
 }
 
-// servedAPI is whether an API was served at a time.
+// servedAPI records whether an API was served at a time.
 type servedAPI struct {
 	served bool
 	at     time.Time
 }
 
-// maxServes bounds what is remembered of one cluster.
+// maxServes bounds the number of cached APIs of one cluster.
 const maxServes = 256
 
 // Version returns the version of the API server, at most 10 minutes old.
@@ -63,9 +63,9 @@ func (c *Cluster) Version(ctx context.Context) (*version.Info, error) {
 	return &info, nil
 }
 
-// APIVersions returns what the cluster serves in the two forms that charts ask for, "group/version" and
-// "group/version/Kind", sorted, at most 10 minutes old. Group versions whose API server does not answer are omitted, and
-// named as silent, sorted too; then the answer is read anew each time. The caller must not change the results.
+// APIVersions returns the served APIs in the two forms that charts ask for, "group/version" and "group/version/Kind",
+// sorted, at most 10 minutes old. It omits group versions with an API server that does not answer, and returns them as
+// silent, also sorted. An answer with silent APIs is not cached. The caller must not change the results.
 func (c *Cluster) APIVersions(ctx context.Context) (served, silent []string, err error) {
 	k := &c.capabilities
 	now := k.clock()
@@ -93,7 +93,7 @@ func (c *Cluster) readAPIVersions(ctx context.Context) (served, silent []string,
 		return nil, nil, err
 	}
 	_, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(c.Discovery))
-	// A dead aggregated API must not block the charts of others.
+	// A dead aggregated API must not block charts that do not use it.
 	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !partly {
 		return nil, nil, err
@@ -115,8 +115,8 @@ func (c *Cluster) readAPIVersions(ctx context.Context) (served, silent []string,
 	return slices.Compact(all), silent, nil
 }
 
-// Serves tells whether the cluster serves "group/version" ("v1" for the core group) or
-// "group/version/Kind", as of at most 10 minutes ago.
+// Serves reports whether the cluster serves "group/version" ("v1" for the core group) or "group/version/Kind". The
+// answer is at most 10 minutes old.
 func (c *Cluster) Serves(ctx context.Context, api string) (bool, error) {
 	k := &c.capabilities
 	now := k.clock()

@@ -1,5 +1,24 @@
-// Package clusters gives access to the control plane and to remote clusters: one client, one HTTP
-// connection pool and one REST mapper per cluster, made once, from kubeconfigs that are distrusted.
+// Package clusters gives access to the control plane and to the remote clusters of Kymas. Each cluster has one set of
+// clients with one connection pool, one rate limiter and one REST mapper, which all steps in a process share.
+//
+// A process makes one Registry with New:
+//
+//	c, err := registry.ForKyma(ctx, namespace, name) // reads the access Secret live; use before writes
+//	c, err := registry.Reach(ctx, namespace, name)   // trusts the informer's version of the Secret; use for reads
+//	err = clusters.Classify(c.Client.Get(ctx, key, object))
+//
+// No call above sends a request to the remote cluster before its client is used. Registry.Follow drops access as soon
+// as its Secret changes.
+//
+// Invariants:
+//
+//   - A kubeconfig is untrusted: configFrom copies only known fields, and Allow lists what may reach beyond the cluster.
+//   - After a change of an access Secret is known, no request uses the old credentials; requests in progress are aborted.
+//   - A cluster cannot flood, stall or redirect us, and our credentials do not show in its errors (guard, masks).
+//   - No lock is held during a request.
+//   - Classify returns faults with a reason of faults.go, except for errors that only the caller can interpret. Each kind
+//     of unreachable cluster has its own reason.
+//   - A Kyma never gets the cluster of another Kyma with the same name (checkShared).
 package clusters
 
 import (
@@ -19,46 +38,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cluster is access to one cluster. All its clients share one connection pool, one rate limiter and one
-// REST mapper. It stays usable after it was released because nobody used it; only its idle connections are closed. But
-// when its access Secret changed, every request fails with ErrAccessChanged, also those under way.
+// Cluster is access to one cluster. Its clients share one connection pool, one rate limiter and one REST mapper. After
+// the registry evicts an unused Cluster, it stays usable; only its idle connections are closed. After a change of the
+// access Secret, every request fails with ErrAccessChanged, including those in progress.
 type Cluster struct {
 	// Name is for messages: "control plane", or namespace and name of the Kyma.
 	Name string
-	// Config has the address and the limits of the cluster. Do not make further clients of it; those
-	// below share what is to be shared.
+	// Config holds the address and the limits of the cluster. Do not make more clients from it, because they would not
+	// share the limits.
 	Config *rest.Config
 	HTTP   *http.Client
-	// Client is uncached: every read is live.
+	// Client reads without a cache.
 	Client client.Client
-	// Metadata reads, applies and deletes without bodies: its answers hold only metadata.
+	// Metadata reads, applies and deletes without bodies: the answers contain only metadata.
 	Metadata metadata.Interface
-	// Dynamic reads objects of any kind in full.
+	// Dynamic reads complete objects of any kind.
 	Dynamic dynamic.Interface
-	// Discovery is uncached.
+	// Discovery reads without a cache.
 	Discovery discovery.DiscoveryInterface
-	// Mapper knows the built-in kinds and asks the cluster for others, one group version at a time.
+	// Mapper knows the built-in kinds, and asks the cluster for others, one group version at a time.
 	Mapper *Mapper
 
-	// Validity is for how long the credentials of a remote cluster are valid.
+	// Validity is the period in which the credentials of a remote cluster are valid.
 	Validity Validity
 
-	// Prepared is for the package sync, which remembers here that the cluster had all that it needs first.
+	// Prepared is for package activities/sync, which sets it once the cluster has everything that it needs first.
 	Prepared atomic.Bool
 
 	capabilities capabilities
-	// uid is which cluster this is, once it was asked; see UID.
+	// uid identifies the cluster, if known; see UID.
 	uid atomic.Pointer[types.UID]
-	// account is whom the cluster takes us for, once it was asked; see Account.
+	// account is our identity in the cluster, if known; see Account.
 	account atomic.Pointer[Account]
-	// invalidated is set when the cluster no longer accepts the credentials: the registry then makes a new one.
+	// invalidated is set when the cluster refuses the credentials. The registry then makes a new Cluster.
 	invalidated *atomic.Bool
 	idle        func()
 	// lease is nil for the control plane.
 	lease *lease
 }
 
-// lease lasts for as long as no other access is known to have taken the place of this one.
+// lease lasts until another access replaces this one.
 type lease struct {
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -72,11 +91,11 @@ func newLease() *lease {
 // controlPlaneName is the Name of the control plane's Cluster.
 const controlPlaneName = "control plane"
 
-// newControlPlane makes access from a configuration of our own, which is used as it is.
+// newControlPlane returns access with our own configuration, which is trusted.
 func newControlPlane(config *rest.Config, scheme *runtime.Scheme, clock func() time.Time) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
-		// Unset means unlimited here, and not client-go's 5 a second: the server has its own fairness.
+		// Here, unset means unlimited instead of client-go's 5 requests a second: the API server has its own fairness.
 		config.QPS = -1
 	}
 	httpClient, err := rest.HTTPClientFor(config)
@@ -86,12 +105,12 @@ func newControlPlane(config *rest.Config, scheme *runtime.Scheme, clock func() t
 	return assemble(controlPlaneName, config, httpClient, scheme, clock, &atomic.Bool{}, httpClient.CloseIdleConnections)
 }
 
-// assemble makes all clients of a cluster over one HTTP client. It makes no request.
+// assemble makes all clients of a cluster with one HTTP client. It sends no request.
 func assemble(name string, config *rest.Config, httpClient *http.Client, scheme *runtime.Scheme, clock func() time.Time,
 	invalidated *atomic.Bool, idle func(),
 ) (*Cluster, error) {
 	if config.RateLimiter == nil && config.QPS > 0 {
-		// Otherwise every client would have a limiter of its own, and the limit would not be the cluster's.
+		// Without a shared limiter, each client would have its own, and the limit would apply per client.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
 	}
 	c := &Cluster{Name: name, Config: config, HTTP: httpClient, invalidated: invalidated, idle: idle}
@@ -115,17 +134,17 @@ func assemble(name string, config *rest.Config, httpClient *http.Client, scheme 
 	return c, nil
 }
 
-// IsControlPlane tells whether this is the control plane's own cluster, reached as such.
+// IsControlPlane reports whether this is the control plane's own cluster, accessed with our own configuration.
 func (c *Cluster) IsControlPlane() bool { return c.Name == controlPlaneName }
 
-// replace ends the access: another took its place.
+// replace ends the access because another one has replaced it.
 func (c *Cluster) replace() {
 	if c.lease != nil {
 		c.lease.end(ErrAccessChanged)
 	}
 }
 
-// closeIdle closes connections that nobody uses now.
+// closeIdle closes idle connections.
 func (c *Cluster) closeIdle() {
 	if c.idle != nil {
 		c.idle()

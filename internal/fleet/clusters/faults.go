@@ -18,13 +18,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Reasons of faults of this package.
+// Reasons of this package's faults.
 const (
-	// ReasonAccessSecretNotFound: a complete reading found no access Secret (kind Unreachable).
+	// ReasonAccessSecretNotFound: a complete read found no access Secret (kind Unreachable).
 	ReasonAccessSecretNotFound = "AccessSecretNotFound"
-	// ReasonAccessSecretAmbiguous: more than one access Secret is for the Kyma (kind Rejected).
+	// ReasonAccessSecretAmbiguous: the Kyma has more than one access Secret (kind Rejected).
 	ReasonAccessSecretAmbiguous = "AccessSecretAmbiguous"
-	// ReasonKubeconfigRejected: the kubeconfig cannot be used, or asks for what is not allowed (kind Rejected).
+	// ReasonKubeconfigRejected: the kubeconfig is invalid, or asks for something that is not allowed (kind Rejected).
 	ReasonKubeconfigRejected = "KubeconfigRejected"
 
 	// Kind Unreachable: the cluster, or our access to it, is at fault.
@@ -33,26 +33,25 @@ const (
 	ReasonUnreachableTLS          = "UnreachableTLS"
 	ReasonUnreachableUnauthorized = "UnreachableUnauthorized"
 	ReasonUnreachableForbidden    = "UnreachableForbidden"
-	// ReasonUnreachableServerFailed: the API server answers, but with errors of its own, for longer than the attempts
-	// of one activity.
+	// ReasonUnreachableServerFailed: the API server answers with errors for longer than the attempts of one activity.
 	ReasonUnreachableServerFailed = "UnreachableServerFailed"
 
-	// Kind Transient: the API server answered, and asks to try again.
+	// Kind Transient: the API server answered, and asks for a retry.
 	ReasonConflict  = "Conflict"
 	ReasonThrottled = "Throttled"
-	// ReasonServerFailed: the API server answered with an error of its own. While that lasts, it is
+	// ReasonServerFailed: the API server answered with an internal error. If that persists, the reason becomes
 	// ReasonUnreachableServerFailed.
 	ReasonServerFailed = "ServerFailed"
-	// ReasonConversionFailed: the API server could not convert an object, as when the webhook of a module that does it
-	// is dead. The cluster is well otherwise.
+	// ReasonConversionFailed: the API server could not convert an object, for example because a module's conversion
+	// webhook is down. The rest of the cluster works.
 	ReasonConversionFailed = "ConversionFailed"
-	// ReasonAccessChanged: the access Secret changed while work was under way. The next try takes the new one.
+	// ReasonAccessChanged: the access Secret changed while work was in progress. The retry uses the new Secret.
 	ReasonAccessChanged = "AccessChanged"
-	// ReasonResponseTooLarge: a response body was above the cap (kind Unreachable: the cluster is at fault).
+	// ReasonResponseTooLarge: a response body exceeded the limit (kind Unreachable, because the cluster is at fault).
 	ReasonResponseTooLarge = "UnreachableResponseTooLarge"
 )
 
-// ReasonsWithoutAccess are all for which nothing may be known of a remote cluster (status.remote.unreachableReason).
+// ReasonsWithoutAccess returns the reasons why a remote cluster cannot be accessed (status.remote.unreachableReason).
 func ReasonsWithoutAccess() []string {
 	return []string{
 		ReasonAccessSecretNotFound, ReasonAccessSecretAmbiguous, ReasonKubeconfigRejected, ReasonControlPlaneAccess,
@@ -61,22 +60,22 @@ func ReasonsWithoutAccess() []string {
 	}
 }
 
-// ErrResponseTooLarge is returned while reading a response body that is above the cap.
+// ErrResponseTooLarge is the error of reading a response body above the limit.
 var ErrResponseTooLarge = errors.New("response body above the limit")
 
-// ErrAccessChanged is the answer to every request that is made, or under way, with access that another took the
-// place of: no stale credential is used once the change was seen.
+// ErrAccessChanged is the error of every request with replaced access, including those in progress: after a change is
+// known, no request uses stale credentials.
 var ErrAccessChanged = errors.New("the access secret changed")
 
-// maxRetryAfter bounds what a cluster may ask us to wait.
+// maxRetryAfter bounds the Retry-After of a cluster.
 const maxRetryAfter = time.Minute
 
-// Classify turns the error of a request to a remote cluster into a fault: network, TLS, 401 and 403 are
-// Unreachable; conflicts, 429 and 5xx are Transient, and 5xx that last are Unreachable too, unless it is only a
-// conversion webhook that failed. What is known already, a cancellation, and what the caller must understand himself
-// (not found, no match, invalid) is returned unchanged.
+// Classify converts the error of a request to a remote cluster into a fault. Network errors, TLS errors, 401 and 403
+// are Unreachable. Conflicts, 429 and 5xx are Transient. A persistent 5xx is Unreachable, unless only a conversion
+// webhook failed. Classify returns faults and cancellations unchanged, and also errors that only the caller can
+// interpret (not found, no match, invalid).
 //
-// A 403 may also be the answer to one object (quota, admission): who applies objects checks it before.
+// A 403 may also concern one object only (quota, admission). Callers that apply objects must check for that first.
 func Classify(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
@@ -104,7 +103,7 @@ func classifyStatus(err error) error {
 	case apierrors.IsUnauthorized(err):
 		return fault.New(fault.Unreachable, ReasonUnreachableUnauthorized, "the cluster does not accept our credentials: %w", err)
 	case apierrors.IsForbidden(err):
-		return fault.New(fault.Unreachable, ReasonUnreachableForbidden, "the cluster forbids what is needed: %w", err)
+		return fault.New(fault.Unreachable, ReasonUnreachableForbidden, "the cluster forbids a necessary request: %w", err)
 	case apierrors.IsConflict(err):
 		return fault.New(fault.Transient, ReasonConflict, "%w", err)
 	case conversionFailed(status.Status()):
@@ -123,17 +122,18 @@ func classifyStatus(err error) error {
 	return err
 }
 
-// conversionFailed reports whether the webhook failed that a definition has objects converted by. The API server says so
-// only in words (k8s.io/apiextensions-apiserver, conversion.webhookConverter), with 500, or 429 where it fills a cache.
+// conversionFailed reports whether a definition's conversion webhook failed. The API server says so only in the message
+// (k8s.io/apiextensions-apiserver, conversion.webhookConverter), with status 500, or 429 while it fills a cache.
 func conversionFailed(status metav1.Status) bool {
 	return (status.Code == http.StatusInternalServerError || status.Code == http.StatusTooManyRequests) &&
 		strings.Contains(status.Message, "conversion webhook for ")
 }
 
-// conversionWebhook finds the kind in such a message, and why the webhook failed.
+// conversionWebhook extracts the kind, and the reason of the webhook's failure, from the message.
 var conversionWebhook = regexp.MustCompile(`(?s)conversion webhook for ([^,\s]+), Kind=(\w+) (?:failed: )?(.*)$`)
 
-// ConversionFailure returns the kind that the API server could not convert, and why, if that is what an error says.
+// ConversionFailure returns the kind that the API server could not convert, and the reason, if the error is a failed
+// conversion.
 func ConversionFailure(err error) (of, why string, ok bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !conversionFailed(status.Status()) {
@@ -146,9 +146,9 @@ func ConversionFailure(err error) (of, why string, ok bool) {
 	return found[2] + " (" + found[1] + ")", found[3], true
 }
 
-// otherAnswer is the fault of an answer that came, and is not what was asked for, as of a server that is no API server:
-// that of one that fails. What is more than that it is not said in words of the server's. Other errors are returned
-// unchanged.
+// otherAnswer returns a fault if the error means that a response did not have the expected content, for example because
+// the server is not an API server. Such a server counts as failing. The message does not quote the server. Other errors
+// are returned unchanged.
 func otherAnswer(err error) error {
 	var status apierrors.APIStatus
 	var known *fault.Error
@@ -156,7 +156,7 @@ func otherAnswer(err error) error {
 		return err
 	}
 	return &fault.Error{
-		Kind: fault.Transient, Reason: ReasonServerFailed, Message: "the cluster answers with something else than it is asked for", Cause: err,
+		Kind: fault.Transient, Reason: ReasonServerFailed, Message: "the cluster's answer is not the expected one of an API server", Cause: err,
 		Persistent: fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed},
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Follow ends cached access as soon as its Secret changes, in every process, also in those that do not watch for
-// what else there is to do. secrets is the object under which the cache has the metadata of access Secrets.
+// Follow drops cached access as soon as its Secret changes. Every process must call it, even one without watchers. The
+// argument secrets is the object under which the cache holds the metadata of access Secrets.
 func (r *Registry) Follow(ctx context.Context, informers cache.Informers, secrets client.Object) error {
 	informer, err := informers.GetInformer(ctx, secrets)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *Registry) Follow(ctx context.Context, informers cache.Informers, secret
 	return nil
 }
 
-// secretChanged ends the access of the Kymas that a Secret was for, unless they have seen the change.
+// secretChanged drops the access of the Kymas that a Secret served, unless the access was read after the change.
 func (r *Registry) secretChanged(was, is any) {
 	before, known := was.(client.Object)
 	after, ok := is.(client.Object)
@@ -50,7 +50,7 @@ func (r *Registry) secretChanged(was, is any) {
 	}
 }
 
-// servedBy are the namespaces of the Kymas of this name whose access may be a Secret in the given namespace.
+// servedBy returns the namespaces of the Kymas with this name that may use an access Secret in the given namespace.
 func (r *Registry) servedBy(namespace, kymaName string) []string {
 	namespaces := []string{namespace}
 	if namespace != r.options.AccessSecretNamespace {

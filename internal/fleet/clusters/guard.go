@@ -12,28 +12,27 @@ import (
 	"time"
 )
 
-// guard is around every request to a remote cluster. It keeps the number of requests under way within the limit,
-// caps response bodies, takes our credentials out of what the cluster answers, and stops everything when the
-// access was replaced. It notes when the cluster no longer accepts our credentials or its certificate no longer
-// fits.
+// guard wraps every request to a remote cluster. It limits the number of concurrent requests and the size of response
+// bodies, masks our credentials in responses, and aborts everything when the access is replaced. It records when the
+// cluster refuses our credentials, or its certificate becomes invalid.
 type guard struct {
 	next  http.RoundTripper
 	limit int64
-	// turns holds one entry for each request under way.
+	// turns holds one entry for each request in progress.
 	turns chan struct{}
-	// lease ends, with ErrAccessChanged, when other access took the place of this one.
+	// lease ends with ErrAccessChanged when other access replaces this one.
 	lease       context.Context
 	invalidated *atomic.Bool
 	masks       masks
-	// validity is for how long the credentials are valid by themselves, clock what time it is.
+	// validity is the period in which the credentials are valid; clock returns the current time.
 	validity Validity
 	clock    func() time.Time
-	// within is for how long a request may take, by the size of what it sends.
+	// within returns the timeout of a request by the size of its body.
 	within func(size int64) time.Duration
 }
 
-// maxWithinRequest is the longest Retry-After that client-go may sleep through within one request: it would hold
-// the slot of an activity. What takes longer is tried again by the activity or its workflow.
+// maxWithinRequest is the longest Retry-After that client-go may sleep within one request, because the sleep occupies
+// an activity slot. After a longer one, the activity or its workflow retries.
 const maxWithinRequest = time.Second
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -77,7 +76,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// saying tells the API server for how long its answer is waited for, so that it ends its work as well.
+// saying adds our timeout to the request, so that the API server ends its work in time too.
 func saying(req *http.Request, within time.Duration) *http.Request {
 	address := *req.URL
 	if address.RawQuery != "" {
@@ -88,7 +87,7 @@ func saying(req *http.Request, within time.Duration) *http.Request {
 	return req
 }
 
-// WrappedRoundTripper lets client-go find the transport that it cancels requests of.
+// WrappedRoundTripper lets client-go find the transport to cancel requests on.
 func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 func (g *guard) send(req *http.Request) (*http.Response, error) {
@@ -113,7 +112,7 @@ func (g *guard) send(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// because is the error of a request: that the access was replaced meanwhile, if it was.
+// because returns the error of a request, or ErrAccessChanged if the access was replaced meanwhile.
 func (g *guard) because(err error) error {
 	if g.lease.Err() != nil {
 		return ErrAccessChanged
@@ -121,8 +120,8 @@ func (g *guard) because(err error) error {
 	return err
 }
 
-// end is what a body ended with. A request that is aborted may end its body as if that was complete: the server hears
-// of the end before the connection is closed, and has time to finish an answer that it only began.
+// end returns the error that a body ends with. The body of an aborted request may end as if it were complete: the
+// server learns of the abort before the connection is closed, and has time to finish a partial response properly.
 func (g *guard) end(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		deadline, limited := ctx.Deadline()
@@ -144,12 +143,12 @@ func shortenRetryAfter(header http.Header) {
 	}
 }
 
-// guardedBody is a response body whose request is under way until it was read or closed.
+// guardedBody is a response body. Its request counts as in progress until the body was read or closed.
 type guardedBody struct {
 	io.ReadCloser
 	end  func(error) error
 	done func()
-	// ended is what the body ended with, for who reads on.
+	// ended is the error that the body ended with, for further reads.
 	ended error
 }
 

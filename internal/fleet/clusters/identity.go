@@ -13,14 +13,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonClusterChanged: the access leads to another cluster than the one that the work was decided for (kind Rejected).
+// ReasonClusterChanged: the access does not lead to the cluster that the work was planned for (kind Rejected).
 const ReasonClusterChanged = "ClusterChanged"
 
 // ReasonControlPlaneAccess: the access leads to the control plane's own cluster, which is not allowed (kind Rejected).
 const ReasonControlPlaneAccess = "ControlPlaneAccess"
 
-// Identify asks the cluster which one it is, and remembers the answer for UID. A cluster is identified by the uid of
-// its namespace kube-system.
+// Identify reads the cluster's uid and stores it for UID. The uid of a cluster is the uid of its namespace kube-system.
 func (c *Cluster) Identify(ctx context.Context) (types.UID, error) {
 	uid, err := UIDOf(ctx, c.Client)
 	if err != nil {
@@ -30,8 +29,8 @@ func (c *Cluster) Identify(ctx context.Context) (types.UID, error) {
 	return uid, nil
 }
 
-// UID says which cluster this is, as it said last. The cluster is asked only where it never was with this access,
-// so that all steps with one access share one request.
+// UID returns the last known uid of the cluster. It asks the cluster only once per access, so that all steps with one
+// access share one request.
 func (c *Cluster) UID(ctx context.Context) (types.UID, error) {
 	if known := c.uid.Load(); known != nil {
 		return *known, nil
@@ -39,7 +38,7 @@ func (c *Cluster) UID(ctx context.Context) (types.UID, error) {
 	return c.Identify(ctx)
 }
 
-// UIDOf asks a cluster which one it is: for the uid of its namespace kube-system.
+// UIDOf reads the uid of a cluster: the uid of its namespace kube-system.
 func UIDOf(ctx context.Context, reader client.Reader) (types.UID, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -52,25 +51,26 @@ func UIDOf(ctx context.Context, reader client.Reader) (types.UID, error) {
 	return namespace.UID, nil
 }
 
-// IsControlPlane is the fault of work for a Kyma, named for people, whose access Secret leads to the control plane's own
-// cluster where that is not allowed: modules would be installed there, and a second Kyma made.
+// IsControlPlane returns the fault for a Kyma with an access Secret that leads to the control plane's own cluster, if
+// that is not allowed. Otherwise modules would be installed there, and a second Kyma created. The argument names the
+// Kyma for people.
 func IsControlPlane(kyma string) error {
 	return fault.New(fault.Rejected, ReasonControlPlaneAccess,
-		"the access Secret of Kyma %s leads to the control plane itself, which is not allowed here: give it the kubeconfig of the remote cluster", kyma)
+		"the access Secret of Kyma %s leads to the control plane itself, which is not allowed here: put the kubeconfig of the remote cluster into it", kyma)
 }
 
-// Changed is the fault of work for a Kyma, named for people, whose access leads to the cluster at, where what it has
-// is in the recorded one. It is nil where both are the same, or nothing is recorded. Nothing may be written to, nor
-// concluded from what is not found in, a cluster for which this is no nil.
+// Changed returns a fault if the access of a Kyma leads to another cluster than the recorded one, which has the Kyma's
+// modules. It returns nil if both are the same, or nothing is recorded. If it returns a fault, callers must neither
+// write to the cluster nor conclude anything from a missing object. The argument kyma names the Kyma for people.
 func Changed(kyma, recorded string, at types.UID, deleting bool) error {
 	if recorded == "" || recorded == string(at) {
 		return nil
 	}
-	advice := "if the cluster was replaced on purpose, the next synchronization takes the new one in"
+	advice := "if the cluster was replaced on purpose, the next synchronization records the new one"
 	if deleting {
-		advice = "if the cluster is gone for good, purge the Kyma"
+		advice = "if the cluster is gone permanently, purge the Kyma"
 	}
 	return fault.New(fault.Rejected, ReasonClusterChanged,
-		"the access of Kyma %s leads to cluster %s, but what the Kyma has is in cluster %s, so nothing is done there: give back the access to that one; %s",
+		"the access Secret of Kyma %s leads to cluster %s, but the Kyma's modules are in cluster %s, so nothing is done: restore the access to that cluster; %s",
 		kyma, at, recorded, advice)
 }

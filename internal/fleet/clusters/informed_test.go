@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// informed is a registry beside an informer that knows the metadata of these Secrets, up to a resource version.
+// informed returns a registry with an informer that knows the metadata of these Secrets, up to a resource version.
 func informed(t *testing.T, version *string, known ...corev1.Secret) (*Registry, *controlPlane) {
 	t.Helper()
 	cp := &controlPlane{}
@@ -41,7 +41,7 @@ func informed(t *testing.T, version *string, known ...corev1.Secret) (*Registry,
 	return registry, cp
 }
 
-func TestAccessIsReadByTheNameThatTheInformerKnows(t *testing.T) {
+func TestAccessIsReadByTheNameFromTheInformer(t *testing.T) {
 	t.Parallel()
 	version := "5"
 	secret := accessSecret("kcp-system", "access-of-a", "a", "5", newRemote(t).kubeconfig(t))
@@ -53,19 +53,19 @@ func TestAccessIsReadByTheNameThatTheInformerKnows(t *testing.T) {
 	again, err := registry.Reach(t.Context(), "kcp-system", "a")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	require.Equal(t, 1, cp.gets, "a read asks nothing where the informer knows of no other version")
+	require.Equal(t, 1, cp.gets, "a read sends no request if the informer knows the same version")
 	_, err = registry.ForKyma(t.Context(), "kcp-system", "a")
 	require.NoError(t, err)
-	require.Equal(t, 2, cp.gets, "who writes makes sure")
+	require.Equal(t, 2, cp.gets, "a write reads the Secret live")
 }
 
-func TestAnInformersWordOnAccessIsMadeSureOf(t *testing.T) {
+func TestTheInformersAccessSecretIsVerifiedLive(t *testing.T) {
 	t.Parallel()
 	kubeconfig := newRemote(t).kubeconfig(t)
 	known := accessSecret("kcp-system", "access", "a", "5", kubeconfig)
 	for name, now := range map[string][]corev1.Secret{
-		"one that is gone":               nil,
-		"one that is for another by now": {accessSecret("kcp-system", "access", "b", "6", kubeconfig)},
+		"a deleted Secret":             nil,
+		"a Secret of another Kyma now": {accessSecret("kcp-system", "access", "b", "6", kubeconfig)},
 	} {
 		version := "5"
 		registry, cp := informed(t, &version, known)
@@ -75,16 +75,16 @@ func TestAnInformersWordOnAccessIsMadeSureOf(t *testing.T) {
 	}
 }
 
-func TestAccessThatWasReadAfterAChangeWasHeardOfIsNotOld(t *testing.T) {
+func TestAccessReadAfterAKnownChangeIsNotStale(t *testing.T) {
 	t.Parallel()
 	version := "5"
 	secret := accessSecret("kcp-system", "access", "a", "5", newRemote(t).kubeconfig(t))
 	registry, cp := informed(t, &version, secret)
 	cp.set(secret)
-	// Another Secret for the Kyma was deleted at 20. This one is as it was.
+	// Another Secret of the Kyma was deleted at version 20. This one did not change.
 	registry.Evict("kcp-system", "a", "20")
 	_, err := registry.ForKyma(t.Context(), "kcp-system", "a")
-	require.Equal(t, ReasonAccessChanged, fault.Of(err).Reason, "the informer does not know of it: this one may be old")
+	require.Equal(t, ReasonAccessChanged, fault.Of(err).Reason, "the informer does not know the change yet, so this Secret may be stale")
 	version = "20"
 	_, err = registry.ForKyma(t.Context(), "kcp-system", "a")
 	require.NoError(t, err)

@@ -15,17 +15,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// configFrom turns a kubeconfig that comes from outside into a client configuration. Only its current context is used,
-// and of that only the fields that are copied below: what is not named here cannot have an effect. What reaches beyond
-// the cluster is refused unless allowed (docs/design/identity-and-reads.md#access-to-remote-clusters). Every error is
-// fault.Rejected with ReasonKubeconfigRejected, names the field, and never quotes the content.
+// configFrom converts a foreign kubeconfig into a client configuration. It uses only the current context, and copies
+// only the fields below; all other fields have no effect. It refuses settings that reach beyond the cluster unless they
+// are allowed (docs/design/identity-and-reads.md#access-to-remote-clusters). Every error is fault.Rejected with
+// ReasonKubeconfigRejected, names the field, and never quotes the content.
 func configFrom(kubeconfig []byte, allow Allow) (*rest.Config, error) {
 	if len(kubeconfig) == 0 {
 		return nil, rejected("it is empty")
 	}
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		// The parser's message may quote what it could not parse.
+		// The parser's message may quote the content.
 		return nil, rejected("it cannot be parsed")
 	}
 	cluster, user, err := current(parsed)
@@ -141,8 +141,8 @@ func setUser(config *rest.Config, user *clientcmdapi.AuthInfo, allow Allow) erro
 	return nil
 }
 
-// checkTLS finds certificates that cannot work before a connection is tried: the error is then the
-// kubeconfig's, and not one more unreachable cluster.
+// checkTLS refuses invalid certificates before the first connection. The fault is then the kubeconfig's, not that of an
+// unreachable cluster.
 func checkTLS(config *rest.Config) error {
 	if len(config.CAData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(config.CAData) {
 		return rejected("certificate-authority-data holds no certificate")

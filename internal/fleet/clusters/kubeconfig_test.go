@@ -12,7 +12,7 @@ import (
 
 const secretToken = "t0p-s3cret"
 
-// kubeconfigWith returns an acceptable kubeconfig after the change.
+// kubeconfigWith returns a valid kubeconfig after the change.
 func kubeconfigWith(t *testing.T, change func(*clientcmdapi.Config)) []byte {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -28,7 +28,7 @@ func kubeconfigWith(t *testing.T, change func(*clientcmdapi.Config)) []byte {
 	return raw
 }
 
-func TestConfigFromTakesAnOrdinaryKubeconfig(t *testing.T) {
+func TestConfigFromAcceptsAnOrdinaryKubeconfig(t *testing.T) {
 	t.Parallel()
 	config, err := configFrom(kubeconfigWith(t, nil), Allow{})
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestConfigFromTakesAnOrdinaryKubeconfig(t *testing.T) {
 	require.False(t, config.Insecure)
 }
 
-func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
+func TestConfigFromRefusesSettingsThatReachBeyondTheCluster(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -46,10 +46,10 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 		contains string
 		allow    *Allow
 	}{
-		{"an exec plugin runs a process of ours", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		{"an exec plugin runs a process on our side", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Exec = &clientcmdapi.ExecConfig{Command: "sh", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}
 		}, "exec", nil},
-		{"an auth provider is code of ours", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		{"an auth provider runs code on our side", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
 		}, "auth-provider", nil},
 		{"a token file is in our file system", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
@@ -73,10 +73,10 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 		{"a server without TLS gets our token in the clear", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "http://api.example.com"
 		}, "https", &Allow{HTTP: true}},
-		{"a server of another scheme is no API server", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		{"a server with another scheme is no API server", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "file:///etc/passwd"
 		}, "server", nil},
-		{"a server without a host is none", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		{"a server URL without a host is invalid", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "https://"
 		}, "server", nil},
 		{"a server with credentials would show them in messages", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
@@ -88,10 +88,10 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 		{"a server with a fragment is no API server", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "https://api.example.com#" + secretToken
 		}, "fragment", nil},
-		{"an authority that is not asked is a mistake", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		{"an unused authority is a mistake", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.InsecureSkipTLSVerify, c.CertificateAuthorityData = true, []byte(secretToken)
 		}, "insecure-skip-tls-verify", nil},
-		{"a certificate and a key that are no pair prove nothing", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		{"a mismatched certificate and key prove nothing", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.ClientCertificateData, u.ClientKeyData = []byte(secretToken), []byte(secretToken)
 		}, "not a pair", nil},
 		{"a key without its certificate is useless", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
@@ -100,7 +100,7 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 		{"a token with line breaks is more than one header", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Token = secretToken + "\nX-Remote-Group: system:masters"
 		}, "line breaks", nil},
-		{"a CA that is no certificate cannot verify anything", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		{"a CA without a certificate cannot verify anything", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.CertificateAuthorityData = []byte("not a certificate")
 		}, "certificate-authority-data", nil},
 		{"a certificate without its key is useless", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
@@ -124,7 +124,7 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 	}
 }
 
-func TestConfigFromRefusesWhatIsNoKubeconfig(t *testing.T) {
+func TestConfigFromRefusesInvalidKubeconfigs(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, kubeconfig string }{
 		{"nothing at all", ""},
@@ -132,7 +132,7 @@ func TestConfigFromRefusesWhatIsNoKubeconfig(t *testing.T) {
 		{"a list", "- " + secretToken},
 		{"fields of wrong types", "clusters: " + secretToken},
 		{"no current context", "apiVersion: v1\nkind: Config\n"},
-		{"a context whose cluster is missing", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\n"},
+		{"a context without its cluster", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestConfigFromRefusesWhatIsNoKubeconfig(t *testing.T) {
 	}
 }
 
-// What a flag allows is still refused where it cannot work.
-func TestConfigFromRefusesWhatIsAllowedButCannotWork(t *testing.T) {
+// Allowed settings are still refused if they cannot work.
+func TestConfigFromRefusesAllowedSettingsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	all := Allow{HTTP: true, InsecureTLS: true, Proxy: true, Files: true}
 	tests := []struct {
@@ -156,13 +156,13 @@ func TestConfigFromRefusesWhatIsAllowedButCannotWork(t *testing.T) {
 		{"both insecure and an authority", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.InsecureSkipTLSVerify, c.CertificateAuthorityData = true, []byte(secretToken)
 		}, "exclude"},
-		{"an authority that is not there", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		{"a missing authority file", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.CertificateAuthority = "/nowhere/" + secretToken
 		}, "certificate-authority cannot be read"},
-		{"a certificate that is not there", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		{"a missing certificate file", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.ClientCertificate = "/nowhere/" + secretToken
 		}, "client-certificate cannot be read"},
-		{"a key that is not there", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+		{"a missing key file", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.ClientKey = "/nowhere/" + secretToken
 		}, "client-key cannot be read"},
 	}

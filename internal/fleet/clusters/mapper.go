@@ -26,48 +26,49 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// Mapper maps kinds to resources. Built-in kinds and our own cost no request, and are answered for also where a
-// cluster does not serve them (yet); for others the one group version that is asked for is discovered and kept, so
-// that an idle cluster holds next to nothing. What is not found in something kept is requested once more in the
-// cluster. It is safe for concurrent use.
+// Mapper maps kinds to resources. Built-in kinds and our own kinds need no request, and are mapped even if the cluster
+// does not serve them (yet). For other kinds, the mapper discovers and caches only their group version, so that an idle
+// cluster needs almost no memory. A kind missing from a cached group version is requested again. Mapper is safe for
+// concurrent use.
 type Mapper struct {
 	*discovered
-	// confirms is that of Confirmed.
+	// confirms: see Confirmed.
 	confirms bool
 }
 
-// discovered is what mappers of one cluster share.
+// discovered is the part that the mappers of one cluster share.
 type discovered struct {
 	client rest.Interface
 	flight singleflight.Group
 
 	mu sync.RWMutex
-	// known holds, by group version, the resources by kind.
+	// known maps group versions to resources by kind.
 	known map[string]map[string]kindInfo
 }
 
-// kindInfo is what discovery says of a kind.
+// kindInfo is the discovery information of a kind.
 type kindInfo struct {
 	plural     string
 	namespaced bool
-	// stored names the version in which the kind is stored, see storedAs; empty where the cluster does not say.
+	// stored is a hash that identifies the kind's storage version (see storedAs). It is empty if the cluster does not
+	// say.
 	stored string
 }
 
 var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
-// NewMapper returns a mapper that asks a cluster with this client.
+// NewMapper returns a mapper that sends its requests with this client.
 func NewMapper(api rest.Interface) *Mapper {
 	return &Mapper{discovered: &discovered{client: api, known: map[string]map[string]kindInfo{}}}
 }
 
-// Confirmed returns a mapper for those who take a kind that is not served for one without objects, as a removal does: to
-// it, a kind is unknown only once the server says that it is ready. A server that has just started answers requests a
-// moment before its discovery has all that it serves. What is discovered is shared with m.
+// Confirmed returns a mapper for callers that treat a kind that is not served as a kind without objects, for example a
+// removal. It reports a kind as unknown only after the server says that it is ready, because a server that has just
+// started accepts requests before its discovery is complete. It shares the discovered kinds with m.
 func (m *Mapper) Confirmed() *Mapper { return &Mapper{discovered: m.discovered, confirms: true} }
 
-// Resource returns how to address a kind. Without a version the built-in, else the preferred one is
-// taken. An unknown kind is a *meta.NoKindMatchError (see meta.IsNoMatchError).
+// Resource returns the resource of a kind. Without a version it uses the built-in version, or else the preferred one.
+// For an unknown kind it returns a *meta.NoKindMatchError (see meta.IsNoMatchError).
 func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
 	if builtIn, ok := kinds.BuiltIn(gvk.GroupKind()); ok {
 		gvk.Version = cmp.Or(gvk.Version, builtIn.Version)
@@ -96,8 +97,8 @@ func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (kin
 	return kinds.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: versions}
 }
 
-// Kind returns the kind of a resource named by its plural, without a version in the preferred one. An unknown
-// resource is a *meta.NoResourceMatchError (see meta.IsNoMatchError).
+// Kind returns the kind of a resource with this plural name. Without a version it uses the preferred one. For an
+// unknown resource it returns a *meta.NoResourceMatchError (see meta.IsNoMatchError).
 func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	versions := []string{resource.Version}
 	if resource.Version == "" {
@@ -124,16 +125,16 @@ func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource)
 	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
 }
 
-// Served is a kind as a cluster serves it.
+// Served is a kind that a cluster serves.
 type Served struct {
 	Kind       string
 	Namespaced bool
-	// Versions are those in which it is served: first the one in which it is stored, where the cluster says which one
-	// that is, then the others in the order of preference.
+	// Versions are the served versions: the storage version first, if the cluster says which one that is, then the
+	// others in the order of preference.
 	Versions []string
 }
 
-// Served returns what a cluster serves of a group, by plural, as it is at this moment; nothing of an unknown group.
+// Served returns the currently served kinds of a group by plural name. It is empty for an unknown group.
 func (m *Mapper) Served(ctx context.Context, group string) (map[string]Served, error) {
 	versions, err := m.versionsOf(ctx, group)
 	if err != nil {
@@ -163,15 +164,15 @@ func (m *Mapper) Served(ctx context.Context, group string) (map[string]Served, e
 	return all, nil
 }
 
-// storedAs is by what discovery names the version in which a kind is stored (k8s.io/apiserver,
-// discovery.StorageVersionHash). A server that does it otherwise names none that is known here.
+// storedAs returns the hash by which discovery identifies the storage version of a kind (k8s.io/apiserver,
+// discovery.StorageVersionHash). If a server computes other hashes, its storage versions stay unknown.
 func storedAs(gvk schema.GroupVersionKind) string {
 	sum := sha256.Sum256([]byte(gvk.Group + "/" + gvk.Version + "/" + gvk.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// Forget forgets one kind, of which a request was answered as one that the cluster does not serve: its definition may
-// be gone. It is requested from the cluster when it is needed again.
+// Forget forgets one kind after a response that the cluster does not serve it, because its definition may be gone. The
+// next use asks the cluster again.
 func (m *Mapper) Forget(gvk schema.GroupVersionKind) {
 	gv := gvk.GroupVersion().String()
 	m.mu.Lock()
@@ -179,13 +180,13 @@ func (m *Mapper) Forget(gvk schema.GroupVersionKind) {
 	if _, known := m.known[gv][gvk.Kind]; !known {
 		return
 	}
-	// Those who asked at the same time share the map.
+	// Concurrent callers of resourcesOf share the map, so do not change it.
 	others := maps.Clone(m.known[gv])
 	delete(others, gvk.Kind)
 	m.known[gv] = others
 }
 
-// Reset forgets what was discovered.
+// Reset forgets all discovered kinds.
 func (m *Mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,7 +213,7 @@ func (m *Mapper) lookup(ctx context.Context, gv schema.GroupVersion, kind string
 	return info, found, nil
 }
 
-// resourcesOf reads the resources of one group version by kind. Concurrent readers share one request.
+// resourcesOf reads the resources of one group version by kind. Concurrent callers share one request.
 func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[string]kindInfo, error) {
 	path := "/apis/" + groupVersion
 	if !strings.Contains(groupVersion, "/") {
@@ -220,8 +221,8 @@ func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[stri
 	}
 	answer, err, _ := m.flight.Do(fmt.Sprint(path, m.confirms), func() (any, error) {
 		var list metav1.APIResourceList
-		// The request is shared, so it does not end with the one who happened to be first; the HTTP
-		// client's time-out bounds it.
+		// Callers share the request, so it does not end with the context of the first caller. The HTTP client's timeout
+		// bounds it.
 		if err := m.get(context.WithoutCancel(ctx), &list, path); err != nil {
 			return nil, err
 		}
@@ -240,7 +241,7 @@ func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[stri
 	return resources, nil
 }
 
-// versionsOf returns the versions of a group, the preferred one first; none for an unknown group.
+// versionsOf returns the versions of a group, the preferred one first. It returns none for an unknown group.
 func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
 	if group == "" {
 		return []string{"v1"}, nil
@@ -259,7 +260,7 @@ func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error)
 	return versions, nil
 }
 
-// get reads a path of discovery.
+// get reads a path of the discovery API.
 func (m *Mapper) get(ctx context.Context, into any, path string) error {
 	read := func() ([]byte, error) {
 		return m.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
@@ -277,11 +278,12 @@ func (m *Mapper) get(ctx context.Context, into any, path string) error {
 	return decodeJSON(raw, into)
 }
 
-// Ready returns an error while the cluster's API server says that it is not ready: until it is, discovery may lack kinds
-// that the cluster does serve.
+// Ready returns an error while the cluster's API server says that it is not ready. Before it is, discovery may lack
+// kinds that the cluster does serve.
 func (c *Cluster) Ready(ctx context.Context) error { return ready(ctx, c.Discovery.RESTClient()) }
 
-// A server that does not say whether it is ready counts as ready.
+// ready returns an error while the API server is not ready. A server without information about its readiness counts as
+// ready.
 func ready(ctx context.Context, api rest.Interface) error {
 	err := api.Get().AbsPath("/readyz").Do(ctx).Error()
 	var answer apierrors.APIStatus
@@ -290,7 +292,7 @@ func ready(ctx context.Context, api rest.Interface) error {
 	}
 	switch code := answer.Status().Code; {
 	case code >= http.StatusInternalServerError:
-		return apierrors.NewServiceUnavailable("the API server is not ready: it does not know yet all that it serves")
+		return apierrors.NewServiceUnavailable("the API server is not ready: its discovery may be incomplete")
 	case code == http.StatusTooManyRequests:
 		return err
 	}
@@ -304,8 +306,8 @@ func decodeJSON(raw []byte, into any) error {
 	return nil
 }
 
-// ownPlural is the plural of a kind that we bring into clusters ourselves, in the version that we work with. All of
-// them are namespaced.
+// ownPlural returns the plural of a kind that we install in clusters ourselves, in our version of it. All of them are
+// namespaced.
 func ownPlural(gvk schema.GroupVersionKind) (string, bool) {
 	if gvk.GroupVersion() != v1beta2.GroupVersion {
 		return "", false

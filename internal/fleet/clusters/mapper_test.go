@@ -16,21 +16,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// A kube-apiserver that has just started answers requests before its discovery has all definitions: their groups are
-// not found meanwhile, and /readyz fails.
-func TestAKindIsUnknownOnlyToAServerThatIsReady(t *testing.T) {
+// A kube-apiserver that has just started accepts requests before its discovery has all definitions. In the meantime
+// their groups are not found, and /readyz fails.
+func TestOnlyAReadyServerMakesAKindUnknown(t *testing.T) {
 	t.Parallel()
 	found := func(err error) bool { return err == nil }
 	for name, test := range map[string]struct {
-		readyz int  // what /readyz answers
-		knows  bool // whether discovery has the kind from then on
+		readyz int  // the status of /readyz
+		knows  bool // whether discovery has the kind from its second request on
 		expect func(error) bool
 	}{
-		"it starts":                         {readyz: 500, knows: true, expect: apierrors.IsServiceUnavailable},
-		"it asks to come again":             {readyz: 429, knows: true, expect: apierrors.IsTooManyRequests},
-		"it is ready by now":                {readyz: 200, knows: true, expect: found},
-		"it is ready, and lacks the kind":   {readyz: 200, expect: meta.IsNoMatchError},
-		"it may not be asked, and lacks it": {readyz: 403, expect: meta.IsNoMatchError},
+		"it is starting":                   {readyz: 500, knows: true, expect: apierrors.IsServiceUnavailable},
+		"it asks for a retry":              {readyz: 429, knows: true, expect: apierrors.IsTooManyRequests},
+		"it became ready":                  {readyz: 200, knows: true, expect: found},
+		"it is ready, and lacks the kind":  {readyz: 200, expect: meta.IsNoMatchError},
+		"it forbids /readyz, and lacks it": {readyz: 403, expect: meta.IsNoMatchError},
 	} {
 		for lookup, do := range map[string]func(*clusters.Mapper) error{
 			"a kind": func(m *clusters.Mapper) error {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// minMasked is the shortest credential that is masked: shorter ones are found in ordinary words.
+	// minMasked is the length of the shortest credential that is masked. Shorter ones occur in ordinary words.
 	minMasked = 6
-	// maxErrorBytes is how much of the body of an error is passed on.
+	// maxErrorBytes is the greatest part of an error's body that is passed on.
 	maxErrorBytes = 64 << 10
 )
 
-// masks are the credentials that a cluster was given and that must not come back in its errors, for those end up
-// in logs, statuses and workflow histories.
+// masks holds the credentials of a cluster that must not appear in its errors, because errors get into logs, statuses
+// and workflow histories.
 type masks [][]byte
 
 func masksOf(config *rest.Config) masks {
@@ -35,8 +35,9 @@ func masksOf(config *rest.Config) masks {
 	return found
 }
 
-// apply cuts and masks what client-go may make an error of: the body of any answer that is no success, and a Status that
-// comes with a success. There is something to cut also where there is nothing to mask, as with a client certificate.
+// apply truncates and masks responses that client-go may turn into an error: every unsuccessful response, and a Status
+// in a successful one. Unsuccessful responses are truncated even without credentials to mask, for example with a client
+// certificate.
 func (m masks) apply(res *http.Response) {
 	switch {
 	case res.StatusCode < http.StatusOK || res.StatusCode > http.StatusPartialContent:
@@ -46,8 +47,8 @@ func (m masks) apply(res *http.Response) {
 	}
 }
 
-// applyToError cuts and masks the body of an error, and takes out where a redirection leads, which is never followed but may be
-// quoted.
+// applyToError truncates and masks the body of an error. It also removes the target of a redirect: redirects are never
+// followed, but errors may quote the target.
 func (m masks) applyToError(res *http.Response) {
 	res.Header.Del("Location")
 	body := res.Body
@@ -63,7 +64,7 @@ func (m masks) applyToError(res *http.Response) {
 	}
 }
 
-// mask masks content in place, without changing its length: it may be in a format that counts bytes.
+// mask masks content in place and keeps its length, because some formats count bytes.
 func (m masks) mask(content []byte) []byte {
 	for _, secret := range m {
 		copy(content, bytes.ReplaceAll(content, secret, bytes.Repeat([]byte{'*'}, len(secret))))
@@ -71,13 +72,13 @@ func (m masks) mask(content []byte) []byte {
 	return content
 }
 
-// in tells whether content has any of the credentials.
+// in reports whether content contains any of the credentials.
 func (m masks) in(content []byte) bool {
 	return slices.ContainsFunc(m, func(secret []byte) bool { return bytes.Contains(content, secret) })
 }
 
-// maskedBody is the body of a success. If it is a small Status it is masked, for a Status may say that the request
-// failed; anything else is passed on as it is: it may be an object that holds the credentials rightly.
+// maskedBody is the body of a successful response. A small Status is masked, because it may report a failure. Other
+// content stays unchanged, because an object may legitimately contain the credentials.
 type maskedBody struct {
 	io.ReadCloser
 	masks masks
@@ -98,10 +99,10 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 	return b.begin.Read(p)
 }
 
-// protobuf is what objects in protobuf begin with.
+// protobuf is the prefix of objects in protobuf.
 const protobuf = "k8s\x00"
 
-// mayBeStatus tells whether a body is a Status, or cannot be read, so that an error may quote it.
+// mayBeStatus reports whether a body is a Status, or is unreadable, so that an error may quote it.
 func mayBeStatus(content []byte) bool {
 	const status = "Status"
 	if bytes.HasPrefix(content, []byte(protobuf)) {
@@ -113,7 +114,7 @@ func mayBeStatus(content []byte) bool {
 	return json.Unmarshal(content, &object) != nil || object.Kind == status
 }
 
-// failing is the error that a body ended with.
+// failing is a reader that returns the error of a body.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -12,11 +12,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// checkShared makes sure that an access Secret outside of the Kyma's namespace is for this Kyma. Its label has the
-// Kyma's name alone, so with another Kyma of that name it could be for either, unless the other one has a Secret in
-// a namespace of its own: then nobody gets it, for a cluster must never be another Kyma's.
+// checkShared verifies that an access Secret outside of the Kyma's namespace belongs to this Kyma. The Secret's label
+// contains only the Kyma's name. If another Kyma has the same name, the Secret could belong to either, unless the other
+// Kyma has a Secret in its own namespace. In case of doubt neither Kyma gets the Secret, because no Kyma may ever use
+// another Kyma's cluster.
 //
-// It is asked once for each version of the Secret, when access is made of it.
+// checkShared runs once per version of the Secret, when access is made from the Secret.
 func (r *Registry) checkShared(ctx context.Context, secret *corev1.Secret, kyma types.NamespacedName) error {
 	named, err := r.options.Fleet.KymasNamed(ctx, kyma)
 	if err != nil {

@@ -11,50 +11,51 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 )
 
-// Options configure a Registry. The zero value of every field but ControlPlane and Scheme is usable.
+// Options configures a Registry. Only ControlPlane and Scheme are required.
 type Options struct {
-	// ControlPlane is the configuration for the cluster where Lifecycle Manager's own resources live.
-	// It comes from ourselves, so it is used as it is.
+	// ControlPlane is the configuration for the cluster with Lifecycle Manager's own resources. It is our own, so it is
+	// trusted.
 	ControlPlane *rest.Config
-	// Scheme must know the core types and Lifecycle Manager's own.
+	// Scheme must contain the core types and Lifecycle Manager's own types.
 	Scheme *runtime.Scheme
-	// Fleet knows which access Secrets there are, so that only those are read; by default they are listed.
+	// Fleet knows the access Secrets, so that only those are read. By default the Registry lists them.
 	Fleet *fleet.Fleet
-	// AccessSecretNamespace is where access Secrets are looked for when a Kyma's own namespace has
-	// none. Empty means nowhere else.
+	// AccessSecretNamespace is a second namespace for access Secrets, for Kymas without a Secret in their own
+	// namespace. If it is empty, there is no second namespace.
 	AccessSecretNamespace string
-	// Allow permits what is refused in kubeconfigs by default.
+	// Allow permits settings that are refused in kubeconfigs by default.
 	Allow Allow
-	// Limits bound what one cluster may cost us.
+	// Limits bounds the cost of one cluster.
 	Limits Limits
-	// WrapTransport, where set, wraps the transport to every remote cluster: metrics, request counts,
-	// cut connections in tests. The name is that of the Kyma ("namespace/name").
+	// WrapTransport may wrap the transport to every remote cluster, for metrics and request counts, or to cut
+	// connections in tests. cluster is the Kyma ("namespace/name"). It may be nil.
 	WrapTransport func(cluster string, next http.RoundTripper) http.RoundTripper
-	// Clock defaults to time.Now.
+	// Clock is time.Now by default.
 	Clock func() time.Time
 }
 
-// Limits bound what one remote cluster may cost.
+// Limits bounds the cost of one remote cluster.
 type Limits struct {
-	// QPS and Burst limit the requests to one cluster (flags k8s-skr-client-qps, -burst); 50 and 100.
+	// QPS and Burst limit the request rate to one cluster (flags k8s-skr-client-qps, -burst); 50 and 100 by default.
 	QPS   float32
 	Burst int
-	// Concurrency is how many requests to one cluster are under way at once (flag k8s-skr-client-concurrency); 16.
-	// Others wait for their turn, within their own time.
+	// Concurrency is the number of concurrent requests to one cluster (flag k8s-skr-client-concurrency); 16 by default.
+	// Other requests wait, within their own timeouts.
 	Concurrency int
-	// RequestTimeout bounds one request including its body; 15 s. One that sends much may take longer, see Within.
-	// DialTimeout bounds the connection including TLS; 5 s.
+	// RequestTimeout bounds one request including its body; 15 s by default. Large requests may take longer, see
+	// Within. DialTimeout bounds the connection including TLS; 5 s by default.
 	RequestTimeout time.Duration
 	DialTimeout    time.Duration
-	// MaxResponseBytes caps every response body; 32 MiB.
+	// MaxResponseBytes bounds every response body; 32 MiB by default.
 	MaxResponseBytes int64
-	// MaxClusters is how many clients are cached; 12,000. IdleAfter is when an unused one is evicted; 30 min.
+	// MaxClusters is the number of cached clusters; 12,000 by default. IdleAfter is when an unused one is evicted; 30
+	// min by default.
 	MaxClusters int
 	IdleAfter   time.Duration
 }
 
-// Allow permits what is refused in a kubeconfig by default, because it reaches beyond the cluster that
-// the kubeconfig is for: into our file system, our processes, or our network.
+// Allow permits settings that are refused in a kubeconfig by default, because they reach beyond the kubeconfig's
+// cluster: into our file system, our processes, or our network.
 type Allow struct {
 	// HTTP permits servers without TLS.
 	HTTP bool
@@ -79,15 +80,15 @@ func (l Limits) withDefaults() Limits {
 }
 
 const (
-	// sizeInTime is how much a request may send in each RequestTimeout beyond the first.
+	// sizeInTime is the number of bytes that a request may send in each RequestTimeout beyond the first.
 	sizeInTime = 128 << 10
-	// mostTimes is how many RequestTimeouts a request may take at most.
+	// mostTimes is the greatest timeout of a request, in RequestTimeouts.
 	mostTimes = 3
 )
 
-// Within is for how long a request may take that sends so much. An API server that is slow takes its time above all for
-// large definitions, which it decodes, checks and merges several times over. It is still aborted in time for the
-// activity that waits for it, which heartbeats meanwhile.
+// Within returns the timeout of a request by the size of its body. A slow API server needs time above all for large
+// definitions, which it decodes, validates and merges several times. The timeout is short enough for the activity that
+// waits for the request and heartbeats meanwhile.
 func (l Limits) Within(size int64) time.Duration {
 	within := l.RequestTimeout
 	if size > 0 {

@@ -26,9 +26,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Registry gives access to the control plane and to the remote clusters of Kymas. Access to a remote
-// cluster is made of its Secret and cached by the Secret's UID and resourceVersion. No lock is held
-// during a request.
+// Registry gives access to the control plane and to the remote clusters of Kymas. It makes access to a remote cluster
+// from the Kyma's access Secret, and caches the access by the Secret's UID and resourceVersion. It holds no lock during
+// a request.
 type Registry struct {
 	options      Options
 	controlPlane *Cluster
@@ -37,7 +37,7 @@ type Registry struct {
 
 	mu    sync.Mutex
 	cache *simplelru.LRU[types.NamespacedName, *entry]
-	// changed is when the access of a Kyma was last told to have changed (Evict).
+	// changed records the resource version of the last known change of a Kyma's access (Evict).
 	changed *simplelru.LRU[types.NamespacedName, revision]
 }
 
@@ -45,16 +45,16 @@ type Registry struct {
 type entry struct {
 	secretUID     types.UID
 	secretVersion string
-	// read is the version of the reading that found the Secret.
+	// read is the resource version of the read that found the Secret.
 	read    revision
 	cluster *Cluster
 	used    time.Time
 }
 
-// userAgent tells the owners of remote clusters who asks.
+// userAgent identifies us to the owners of remote clusters.
 const userAgent = "lifecycle-manager"
 
-// New returns a Registry. It makes no request.
+// New returns a Registry. It sends no request.
 func New(o Options) (*Registry, error) {
 	if o.ControlPlane == nil || o.Scheme == nil {
 		return nil, errors.New("clusters: ControlPlane and Scheme must be given")
@@ -81,11 +81,12 @@ func New(o Options) (*Registry, error) {
 	return &Registry{options: o, controlPlane: controlPlane, cache: cache, changed: changed}, nil
 }
 
-// ControlPlane is the cluster of Lifecycle Manager's own resources.
+// ControlPlane returns the cluster of Lifecycle Manager's own resources.
 func (r *Registry) ControlPlane() *Cluster { return r.controlPlane }
 
-// Reach is ForKyma for who only reads, or writes right after a step that read the access live, or what nobody waits for: if
-// access is cached for the very Secret that the informer knows of, the control plane is asked nothing.
+// Reach is like ForKyma, but sends no request to the control plane if the cached access was made from the version of
+// the Secret that the informer knows. Use it for reads, for writes right after a step that read the Secret live, and
+// for work that nobody waits for.
 func (r *Registry) Reach(ctx context.Context, namespace, kymaName string) (*Cluster, error) {
 	if r.options.Fleet.IsLive() {
 		return r.ForKyma(ctx, namespace, kymaName)
@@ -108,13 +109,13 @@ func (r *Registry) Reach(ctx context.Context, namespace, kymaName string) (*Clus
 	return r.ForKyma(ctx, namespace, kymaName)
 }
 
-// ForKyma gives access to the remote cluster of a Kyma. Its access Secret is read live each time, in the
-// Kyma's namespace, else in Options.AccessSecretNamespace; the clients are made only when it changed. No
-// request goes to the remote cluster.
+// ForKyma returns access to the remote cluster of a Kyma. It reads the access Secret live each time, in the Kyma's
+// namespace, or else in Options.AccessSecretNamespace. It makes new clients only if the Secret changed, and sends no
+// request to the remote cluster.
 //
-// Errors are faults: ReasonAccessSecretNotFound (Unreachable), ReasonAccessSecretAmbiguous and
-// ReasonKubeconfigRejected (Rejected), ReasonAccessChanged (Transient: read again). That the control plane could
-// not be read is none of them.
+// Errors are faults: ReasonAccessSecretNotFound (Unreachable), ReasonAccessSecretAmbiguous and ReasonKubeconfigRejected
+// (Rejected), ReasonAccessChanged (Transient: read again). A failed read of the control plane has none of these
+// reasons.
 func (r *Registry) ForKyma(ctx context.Context, namespace, kymaName string) (*Cluster, error) {
 	secret, read, err := r.accessSecret(ctx, namespace, kymaName)
 	if err != nil {
@@ -139,9 +140,9 @@ func (r *Registry) ForKyma(ctx context.Context, namespace, kymaName string) (*Cl
 	return r.keep(key, secret, read, cluster)
 }
 
-// Evict drops what is cached for a Kyma's cluster, ends the requests that are under way with it, and closes its
-// connections. Access that was read at the given resourceVersion of the change or later stays: it has seen it.
-// Without a version, any goes.
+// Evict drops the cached access of a Kyma, aborts its requests in progress, and closes its connections. Access that was
+// read at the given resourceVersion of the change, or later, stays, because it includes the change. Without a version,
+// Evict drops any access.
 func (r *Registry) Evict(namespace, kymaName, resourceVersion string) {
 	key := types.NamespacedName{Namespace: namespace, Name: kymaName}
 	seen := parseVersion(resourceVersion)
@@ -156,14 +157,14 @@ func (r *Registry) Evict(namespace, kymaName, resourceVersion string) {
 	}
 }
 
-// Len is the number of remote clusters that are cached.
+// Len returns the number of cached remote clusters.
 func (r *Registry) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cache.Len()
 }
 
-// places are the namespaces where the access Secret of a Kyma may be, the first that has one before the others.
+// places returns the namespaces that may have the access Secret of a Kyma. The first with a Secret wins.
 func (r *Registry) places(namespace string) []string {
 	if other := r.options.AccessSecretNamespace; other != "" && other != namespace {
 		return []string{namespace, other}
@@ -171,31 +172,32 @@ func (r *Registry) places(namespace string) []string {
 	return []string{namespace}
 }
 
-// accessSecret finds the one access Secret of a Kyma, and says at which version of the control plane.
+// accessSecret returns the only access Secret of a Kyma, and the control plane's version of the read.
 func (r *Registry) accessSecret(ctx context.Context, namespace, kymaName string) (*corev1.Secret, revision, error) {
 	places := r.places(namespace)
 	found, read, err := r.secretsIn(ctx, places, kymaName)
 	switch {
 	case err != nil:
-		return nil, 0, fmt.Errorf("look for the access Secret of Kyma %s/%s: %w", namespace, kymaName, err)
+		return nil, 0, fmt.Errorf("find the access Secret of Kyma %s/%s: %w", namespace, kymaName, err)
 	case len(found) == 0:
 		return nil, 0, fault.New(fault.Unreachable, ReasonAccessSecretNotFound, shared.MessageAccessSecretNotFound).
-			WithHint("no Secret in namespace %s has the label %s=%s: create it there, and it is taken up at once",
+			WithHint("no Secret in namespace %s has the label %s=%s: create it there, it takes effect at once",
 				strings.Join(places, " or "), shared.LabelKymaName, kymaName)
 	case len(found) > 1:
 		return nil, 0, fault.New(fault.Rejected, ReasonAccessSecretAmbiguous,
-			"more than one access secret is labelled for Kyma %s/%s: %s", namespace, kymaName, names(found))
+			"more than one access secret is labelled for Kyma %s/%s, remove the label from all but one: %s", namespace, kymaName, names(found))
 	}
 	return &found[0], read, nil
 }
 
-// secretsIn reads the access Secrets in the first of these places that has any, and says as of which version of the
-// control plane, at the least. The informer names them; that they are as it says, a live read of each of them shows.
+// secretsIn returns the access Secrets in the first of these namespaces that has any, and the least version of the
+// control plane that they reflect. The informer provides their names. A live read of each verifies the informer's
+// knowledge.
 func (r *Registry) secretsIn(ctx context.Context, places []string, kymaName string) ([]corev1.Secret, revision, error) {
 	if r.options.Fleet.IsLive() {
 		return r.listSecrets(ctx, places, kymaName)
 	}
-	// What is read after this is at least as new.
+	// Reads after this one return at least this version.
 	read := parseVersion(r.options.Fleet.SecretsVersion(ctx))
 	for len(places) > 0 {
 		known, err := r.options.Fleet.AccessSecrets(ctx, places, kymaName)
@@ -217,7 +219,7 @@ func (r *Registry) secretsIn(ctx context.Context, places []string, kymaName stri
 		if len(found) > 0 {
 			return found, read, nil
 		}
-		// All that the informer knew of here are gone.
+		// All Secrets that the informer knew in this namespace are gone.
 		places = places[slices.Index(places, known[0].Namespace)+1:]
 	}
 	return nil, read, nil
@@ -233,7 +235,7 @@ func (r *Registry) listSecrets(ctx context.Context, places []string, kymaName st
 			return nil, 0, fmt.Errorf("list Secrets in namespace %s: %w", place, err)
 		}
 		if i == 0 {
-			// That there was none in the first place is as old as this reading.
+			// The absence of a Secret in the first namespace is known as of this list.
 			first = parseVersion(found.ResourceVersion)
 		}
 		if len(found.Items) > 0 {
@@ -249,8 +251,7 @@ func names(secrets []corev1.Secret) string {
 	return strings.Join(all, ", ")
 }
 
-// cached returns the cluster that was made from this very Secret, if it is still good, or from one that was read
-// later than this.
+// cached returns the cluster that was made from this version of the Secret, if it is still valid, or from a later one.
 func (r *Registry) cached(key types.NamespacedName, secret *corev1.Secret, read revision) *Cluster {
 	now := r.options.Clock()
 	r.mu.Lock()
@@ -264,7 +265,7 @@ func (r *Registry) cached(key types.NamespacedName, secret *corev1.Secret, read 
 	return e.cluster
 }
 
-// serves tells whether an entry is what somebody is to work with who has read this Secret.
+// serves reports whether a caller that has read this Secret should use the entry.
 func (e *entry) serves(secret *corev1.Secret, read revision) bool {
 	if e.cluster.invalidated.Load() {
 		return false
@@ -272,8 +273,8 @@ func (e *entry) serves(secret *corev1.Secret, read revision) bool {
 	return e.secretUID == secret.UID && e.secretVersion == secret.ResourceVersion || e.read > read
 }
 
-// keep stores a cluster, unless another caller was faster: all callers shall share one. Access that it takes the
-// place of ends. It fails where the Secret is known to have changed since it was read.
+// keep stores a cluster, unless another caller was faster, because all callers must share one. It ends the access that
+// the new one replaces. It fails if the Secret is known to have changed after it was read.
 func (r *Registry) keep(key types.NamespacedName, secret *corev1.Secret, read revision, cluster *Cluster) (*Cluster, error) {
 	now := r.options.Clock()
 	r.mu.Lock()
@@ -289,13 +290,13 @@ func (r *Registry) keep(key types.NamespacedName, secret *corev1.Secret, read re
 			e.cluster.replace()
 		}
 	}
-	// Remove first: adding over an entry would not call the eviction.
+	// Remove first: adding over an existing entry would not call the eviction function.
 	r.cache.Remove(key)
 	r.cache.Add(key, &entry{secretUID: secret.UID, secretVersion: secret.ResourceVersion, read: read, cluster: cluster, used: now})
 	return cluster, nil
 }
 
-// dropIdle evicts what was not used for long; the least recently used are first.
+// dropIdle evicts clusters that were not used for Limits.IdleAfter, the least recently used first.
 func (r *Registry) dropIdle(now time.Time) {
 	for {
 		_, oldest, ok := r.cache.GetOldest()
@@ -306,7 +307,7 @@ func (r *Registry) dropIdle(now time.Time) {
 	}
 }
 
-// connect makes the clients for one kubeconfig. It makes no request.
+// connect makes the clients for one kubeconfig. It sends no request.
 func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	config, err := configFrom(kubeconfig, r.options.Allow)
 	if err != nil {
@@ -314,9 +315,9 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	}
 	limits := r.options.Limits
 	config.QPS, config.Burst = limits.QPS, limits.Burst
-	config.Timeout = 0 // each request has a limit of its own, see guard
+	config.Timeout = 0 // each request has its own timeout, see guard
 	config.UserAgent = userAgent
-	// What a remote API server warns about is the module's business; it would be a log line per object.
+	// Warnings of a remote API server concern the module's author, and would cause a log line per object.
 	config.WarningHandler = rest.NoWarnings{}
 
 	base, err := newTransport(config, limits)

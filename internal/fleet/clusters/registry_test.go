@@ -32,16 +32,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// controlPlane serves Secrets, as far as a registry needs them.
+// controlPlane serves Secrets as far as a registry needs them.
 type controlPlane struct {
 	mu      sync.Mutex
 	secrets []corev1.Secret
 	kymas   []types.NamespacedName
-	// gets counts the Secrets that were read by name.
+	// gets counts the reads of Secrets by name.
 	gets int
-	// version is that of the lists; 0 leaves it out.
+	// version is the resource version of lists. If it is 0, lists have none.
 	version int
-	// while, where set, runs between the reading of a list and its arrival.
+	// while runs between the read of a list and its response. It may be nil.
 	while func()
 }
 
@@ -119,7 +119,7 @@ func (c *controlPlane) listSecrets(r *http.Request) (body []byte, while func()) 
 	return body, while
 }
 
-// remote is an API server that serves one group and counts requests.
+// remote is an API server that serves one group and counts its requests.
 type remote struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -235,7 +235,7 @@ func TestForKymaGivesOneClusterToConcurrentCallers(t *testing.T) {
 	}
 }
 
-func TestForKymaSaysWhyThereIsNoAccess(t *testing.T) {
+func TestForKymaReturnsTheReasonWhyThereIsNoAccess(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, func(o *Options) { o.AccessSecretNamespace = "garden" })
 	kubeconfig := newRemote(t).kubeconfig(t)
@@ -259,7 +259,7 @@ func TestForKymaSaysWhyThereIsNoAccess(t *testing.T) {
 	require.Equal(t, "KubeconfigRejected", fault.Of(err).Reason)
 }
 
-func TestAControlPlaneThatDoesNotAnswerIsNotAMissingSecret(t *testing.T) {
+func TestASilentControlPlaneIsNotAMissingSecret(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
@@ -271,7 +271,7 @@ func TestAControlPlaneThatDoesNotAnswerIsNotAMissingSecret(t *testing.T) {
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 }
 
-func TestRegistryEvictsWhatIsNotUsed(t *testing.T) {
+func TestRegistryEvictsUnusedClusters(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	registry, cp := newRegistry(t, func(o *Options) {
@@ -284,14 +284,14 @@ func TestRegistryEvictsWhatIsNotUsed(t *testing.T) {
 		_, err := registry.ForKyma(context.Background(), "ns", name)
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, registry.Len(), "the least recently used one had to go")
+	require.Equal(t, 2, registry.Len(), "the least recently used cluster is evicted")
 	now = now.Add(2 * time.Minute)
 	_, err := registry.ForKyma(context.Background(), "ns", "c")
 	require.NoError(t, err)
-	require.Equal(t, 1, registry.Len(), "idle ones are dropped when another one is used")
+	require.Equal(t, 1, registry.Len(), "the use of one cluster evicts idle ones")
 }
 
-func TestAnUnauthorizedClusterIsMadeAnew(t *testing.T) {
+func TestAccessIsMadeAgainAfterA401(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, nil)
 	server := newRemote(t)
@@ -306,7 +306,7 @@ func TestAnUnauthorizedClusterIsMadeAnew(t *testing.T) {
 	require.NotSame(t, first, second)
 }
 
-func TestALaterConnectionResumesTheSessionOfTheOneBefore(t *testing.T) {
+func TestALaterConnectionResumesTheTLSSession(t *testing.T) {
 	t.Parallel()
 	resumed := make(chan bool, 2)
 	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -349,7 +349,7 @@ func TestAClusterCannotFloodOrRedirectUs(t *testing.T) {
 	require.Equal(t, before+1, server.requests.Load(), "the redirect was not followed")
 }
 
-func TestMapperAsksTheClusterOnlyForWhatItCannotKnow(t *testing.T) {
+func TestMapperAsksTheClusterOnlyForUnknownKinds(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, nil)
 	server := newRemote(t)
@@ -374,7 +374,7 @@ func TestMapperAsksTheClusterOnlyForWhatItCannotKnow(t *testing.T) {
 
 	_, err = cluster.Mapper.Resource(ctx, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"})
 	require.True(t, meta.IsNoMatchError(err))
-	require.EqualValues(t, 2, server.requests.Load(), "what is not found is requested once more")
+	require.EqualValues(t, 2, server.requests.Load(), "a missing kind is requested once more")
 
 	server.status.Store(http.StatusServiceUnavailable)
 	_, err = cluster.Mapper.Resource(ctx, schema.GroupVersionKind{Group: "other.com", Version: "v1", Kind: "Other"})
@@ -387,15 +387,15 @@ func TestAnIdleClusterIsSmall(t *testing.T) {
 	require.Less(t, heapPerCluster(t, 200), int64(100<<10))
 }
 
-// BenchmarkIdleClusters reports what a cached cluster costs that nobody uses, among a thousand of them.
+// BenchmarkIdleClusters reports the memory of an idle cached cluster, among a thousand of them.
 func BenchmarkIdleClusters(b *testing.B) {
 	for b.Loop() {
 		b.ReportMetric(float64(heapPerCluster(b, 1000)), "heap-bytes/cluster")
 	}
 }
 
-// heapPerCluster makes access to many clusters, each with a kubeconfig, an authority and a token of its own, uses
-// each once, and measures what is left in memory.
+// heapPerCluster makes access to many clusters, each with its own kubeconfig, authority and token, uses each once, and
+// measures the remaining memory.
 func heapPerCluster(t testing.TB, clusters int) int64 {
 	t.Helper()
 	registry, cp := newRegistry(t, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// The methods below make a Mapper usable where the Kubernetes libraries ask for a meta.RESTMapper. That
-// interface has no context; the HTTP client's time-out bounds its requests.
+// These methods implement meta.RESTMapper for the Kubernetes libraries. That interface has no context; the HTTP
+// client's timeout bounds the requests.
 
 // RESTMapping returns the mapping for the first of the versions that the cluster serves.
 func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
@@ -30,7 +30,7 @@ func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 	return nil, err
 }
 
-// RESTMappings returns the mapping in a list.
+// RESTMappings returns the mapping of RESTMapping as a list.
 func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	one, err := m.RESTMapping(gk, versions...)
 	if err != nil {
@@ -39,12 +39,12 @@ func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 	return []*meta.RESTMapping{one}, nil
 }
 
-// KindFor returns the kind of a resource named by its plural.
+// KindFor returns the kind of a resource with this plural name.
 func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return m.Kind(context.Background(), resource)
 }
 
-// KindsFor returns the kind of a resource in a list.
+// KindsFor returns the kind of KindFor as a list.
 func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	one, err := m.KindFor(resource)
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupV
 	return []schema.GroupVersionKind{one}, nil
 }
 
-// ResourceFor completes a resource that may lack its version.
+// ResourceFor adds the version to a resource that lacks it.
 func (m *Mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	gvk, err := m.KindFor(resource)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Mapper) ResourceFor(resource schema.GroupVersionResource) (schema.Group
 	return gvk.GroupVersion().WithResource(resource.Resource), nil
 }
 
-// ResourcesFor completes a resource, in a list.
+// ResourcesFor returns the resource of ResourceFor as a list.
 func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	one, err := m.ResourceFor(resource)
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.Gr
 	return []schema.GroupVersionResource{one}, nil
 }
 
-// ResourceSingularizer returns the name unchanged: singular names are for people at a command line.
+// ResourceSingularizer returns the name unchanged, because only people at a command line use singular names.
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) { return resource, nil }
 
 func mapping(gk schema.GroupKind, r kinds.Resource) *meta.RESTMapping {

@@ -2,11 +2,11 @@ package clusters
 
 import "strconv"
 
-// revision is a resourceVersion as a number; 0 where it is unknown. Kubernetes lets clients compare the
-// resourceVersions of one kind, lists of it included: the larger is the later.
+// revision is a resourceVersion as a number, or 0 if unknown. Kubernetes lets clients compare the resourceVersions of
+// one kind and its lists: the larger one is the later one.
 type revision uint64
 
-// maxChanges bounds for how many Kymas it is remembered that their access changed.
+// maxChanges bounds the number of Kymas with a recorded change of access.
 const maxChanges = 4096
 
 func parseVersion(resourceVersion string) revision {

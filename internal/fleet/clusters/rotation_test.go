@@ -20,7 +20,7 @@ func listOnce(ctx context.Context, c *Cluster) error {
 	return c.Client.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("x"))
 }
 
-func TestOnceAnAccessSecretChangedNothingIsSentWithTheOldOne(t *testing.T) {
+func TestNoRequestUsesTheOldAccessAfterItsSecretChanged(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, nil)
 	server := newRemote(t)
@@ -37,7 +37,7 @@ func TestOnceAnAccessSecretChangedNothingIsSentWithTheOldOne(t *testing.T) {
 	require.ErrorIs(t, err, ErrAccessChanged)
 	require.Equal(t, before, server.requests.Load())
 	f := fault.Of(Classify(err))
-	require.Equal(t, fault.Transient, f.Kind, "work under way tries again, with the new access")
+	require.Equal(t, fault.Transient, f.Kind, "work in progress retries with the new access")
 	require.Equal(t, ReasonAccessChanged, f.Reason)
 
 	cp.set(accessSecret("ns", "a", "a", "2", server.kubeconfig(t)))
@@ -47,10 +47,10 @@ func TestOnceAnAccessSecretChangedNothingIsSentWithTheOldOne(t *testing.T) {
 	require.NoError(t, listOnce(t.Context(), fresh))
 
 	registry.Evict("ns", "a", "2")
-	require.NoError(t, listOnce(t.Context(), fresh), "access that has seen the change stays")
+	require.NoError(t, listOnce(t.Context(), fresh), "access read after the change stays")
 }
 
-func TestARequestUnderWayEndsWhenTheAccessSecretChanges(t *testing.T) {
+func TestAChangedAccessSecretAbortsRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	server := newServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func TestARequestUnderWayEndsWhenTheAccessSecretChanges(t *testing.T) {
 	require.ErrorIs(t, <-failed, ErrAccessChanged)
 }
 
-func TestASecretThatChangedWhileItWasReadIsReadAgain(t *testing.T) {
+func TestASecretThatChangedDuringTheReadIsReadAgain(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, nil)
 	server := newRemote(t)
@@ -88,7 +88,7 @@ func TestASecretThatChangedWhileItWasReadIsReadAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestALateReaderDoesNotBringTheOldAccessBack(t *testing.T) {
+func TestALateReaderDoesNotRestoreTheOldAccess(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, nil)
 	server := newRemote(t)
@@ -109,7 +109,7 @@ func TestALateReaderDoesNotBringTheOldAccessBack(t *testing.T) {
 	require.Same(t, fresh, late)
 }
 
-func TestAccessThatIsOnlyReleasedStaysUsable(t *testing.T) {
+func TestEvictedAccessStaysUsable(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, func(o *Options) { o.Limits = Limits{MaxClusters: 1} })
 	server := newRemote(t)
@@ -119,10 +119,10 @@ func TestAccessThatIsOnlyReleasedStaysUsable(t *testing.T) {
 	require.NoError(t, err)
 	_, err = registry.ForKyma(t.Context(), "ns", "b")
 	require.NoError(t, err)
-	require.NoError(t, listOnce(t.Context(), a), "its Secret did not change")
+	require.NoError(t, listOnce(t.Context(), a), "the Secret did not change")
 }
 
-func TestAChangeOfASecretEndsTheAccessOfAllThatItServes(t *testing.T) {
+func TestAChangedSecretEndsTheAccessOfAllKymasThatItServes(t *testing.T) {
 	t.Parallel()
 	server := newRemote(t)
 	secret := func(namespace, kyma, version string) *metav1.PartialObjectMetadata {
@@ -131,9 +131,9 @@ func TestAChangeOfASecretEndsTheAccessOfAllThatItServes(t *testing.T) {
 		}}
 	}
 	for name, change := range map[string]func(*Registry){
-		"its own":           func(r *Registry) { r.secretChanged(secret("ns", "a", "1"), secret("ns", "a", "9")) },
-		"one for all":       func(r *Registry) { r.secretChanged(secret("garden", "a", "1"), secret("garden", "a", "9")) },
-		"one that it loses": func(r *Registry) { r.secretChanged(secret("ns", "a", "1"), secret("ns", "other", "9")) },
+		"its own":      func(r *Registry) { r.secretChanged(secret("ns", "a", "1"), secret("ns", "a", "9")) },
+		"one for all":  func(r *Registry) { r.secretChanged(secret("garden", "a", "1"), secret("garden", "a", "9")) },
+		"a lost label": func(r *Registry) { r.secretChanged(secret("ns", "a", "1"), secret("ns", "other", "9")) },
 	} {
 		registry, cp := newRegistry(t, func(o *Options) { o.AccessSecretNamespace = "garden" })
 		cp.set(accessSecret("ns", "a", "a", "1", server.kubeconfig(t)))
@@ -142,13 +142,13 @@ func TestAChangeOfASecretEndsTheAccessOfAllThatItServes(t *testing.T) {
 		require.NoError(t, err)
 		registry.secretChanged(secret("elsewhere", "a", "1"), secret("elsewhere", "a", "9"))
 		registry.secretChanged(secret("ns", "b", "1"), secret("ns", "b", "9"))
-		require.Equal(t, 1, registry.Len(), "a Kyma of equal name in another namespace keeps its cluster")
+		require.Equal(t, 1, registry.Len(), "a Kyma with the same name in another namespace keeps its cluster")
 		change(registry)
 		require.Zero(t, registry.Len(), name)
 	}
 }
 
-func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
+func TestKymasWithTheSameNameNeverGetEachOthersCluster(t *testing.T) {
 	t.Parallel()
 	kubeconfig := newRemote(t).kubeconfig(t)
 	common, ownA := accessSecret("garden", "shared", "x", "1", kubeconfig), accessSecret("a", "own", "x", "1", kubeconfig)
@@ -162,13 +162,13 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 		asks    string
 		refused string
 	}{
-		{"the only one of its name gets what is there for its name", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "y")}, "a", ""},
-		{"of two, neither does", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", "b/x"},
-		{"nor the other", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", "a/x"},
-		{"one that has its own leaves it to the other", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", ""},
-		{"and has its own", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", ""},
-		{"what is in a Kyma's own namespace is not another's", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "b", "garden/x"},
-		{"but its own", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "garden", ""},
+		{"the only Kyma with the name gets the shared Secret", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "y")}, "a", ""},
+		{"the first of two Kymas does not get it", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", "b/x"},
+		{"nor does the second", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", "a/x"},
+		{"a Kyma with its own Secret leaves the shared one to the other", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", ""},
+		{"and uses its own", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", ""},
+		{"a Secret in a Kyma's own namespace does not serve another Kyma", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "b", "garden/x"},
+		{"but serves the Kyma there", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "garden", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	}
 }
 
-// newServer is a TLS server with one handler.
+// newServer returns a TLS server with one handler.
 func newServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// idleConnTimeout is when a connection that nobody uses is closed. Each holds a socket and some 130 KiB of memory for TLS
-	// and HTTP/2, and a steady cluster needs it for a second in each resync interval. What follows in the course of an
-	// installation comes sooner.
+	// idleConnTimeout is when an idle connection is closed. Each one holds a socket and some 130 KiB of memory for TLS
+	// and HTTP/2, and a steady cluster needs it for only a second in each resync interval. The requests of an
+	// installation follow each other more quickly.
 	idleConnTimeout = 20 * time.Second
-	// maxIdleConns per cluster; HTTP/2 needs one.
+	// maxIdleConns is the number of idle connections per cluster. HTTP/2 needs one.
 	maxIdleConns = 2
 )
 
-// newTransport makes the one transport of a remote cluster. It is not taken from client-go's cache, which
-// would keep it for ever.
+// newTransport makes the only transport of a remote cluster. It does not use client-go's cache, which would keep the
+// transport forever.
 func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -31,7 +31,7 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	// The next pass of the sweep makes a connection of its own.
+	// The next pass of the sweep resumes the TLS session on a new connection.
 	tlsConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	proxy := config.Proxy
 	if proxy == nil {
@@ -47,12 +47,12 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 		MaxIdleConnsPerHost: maxIdleConns,
 		DisableCompression:  config.DisableCompression,
 		ForceAttemptHTTP2:   true,
-		// A connection that went dead without a word is noticed before every request times out on it.
+		// Pings detect a dead connection before every request times out on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	}, nil
 }
 
-// cappedBody fails with ErrResponseTooLarge instead of returning more than the cap.
+// cappedBody fails with ErrResponseTooLarge instead of returning more bytes than the limit.
 type cappedBody struct {
 	body      io.ReadCloser
 	remaining int64
@@ -62,7 +62,7 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 	if b.remaining < 0 {
 		return 0, ErrResponseTooLarge
 	}
-	// One byte more than remains distinguishes a body that ends at the cap from a longer one.
+	// One additional byte distinguishes a body that ends at the limit from a longer one.
 	if int64(len(p)) > b.remaining+1 {
 		p = p[:b.remaining+1]
 	}
@@ -76,7 +76,7 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 
 func (b *cappedBody) Close() error { return b.body.Close() }
 
-// refuseRedirects keeps a cluster from sending our credentials and requests elsewhere.
+// refuseRedirects prevents a cluster from sending our credentials and requests elsewhere.
 func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func httpProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) { return http.ProxyURL(proxy) }

@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// answers is a cluster that answers everything with one status, and says what it was given.
+// answers returns a handler that answers every request with one status, and quotes the request's credentials.
 func answers(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -48,7 +48,7 @@ func blackHole(t *testing.T) string {
 	return "https://" + listener.Addr().String()
 }
 
-// hangs takes requests and answers with this much, and then no more.
+// hangs returns a handler that sends this beginning of a response, and then nothing.
 func hangs(t *testing.T, begin string) http.HandlerFunc {
 	t.Helper()
 	leave := make(chan struct{})
@@ -66,9 +66,9 @@ func hangs(t *testing.T, begin string) http.HandlerFunc {
 	}
 }
 
-// Every way in which a cluster cannot be reached has its own reason, ends within the limits, and shows nobody what
-// we authenticate with.
-func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
+// Every way in which a cluster can be unreachable has its own reason, ends within the limits, and does not reveal our
+// credentials.
+func TestEachKindOfUnreachableClusterHasItsReason(t *testing.T) {
 	t.Parallel()
 	server := func(t *testing.T, handler http.HandlerFunc) []byte { return kubeconfigOf(t, newServer(t, handler)) }
 	at := func(t *testing.T, change func(string) string) []byte {
@@ -80,8 +80,8 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 		access func(t *testing.T) []byte
 		reason string
 	}{
-		{"nobody listens", func(t *testing.T) []byte {
-			// Unlike the port of a server that was closed, this one is nobody else's the next moment.
+		{"no server listens", func(t *testing.T) []byte {
+			// No other process can listen on this port, unlike on the port of a closed server.
 			return at(t, func(string) string { return "https://127.0.0.1:1" })
 		}, ReasonUnreachableNetwork},
 		{"it accepts connections and never answers", func(t *testing.T) []byte {
@@ -89,7 +89,7 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 		}, ReasonUnreachableTimeout},
 		{"it takes requests and never answers", func(t *testing.T) []byte { return server(t, hangs(t, "")) }, ReasonUnreachableTimeout},
 		{"it begins to answer and never ends", func(t *testing.T) []byte { return server(t, hangs(t, `{"kind":`)) }, ReasonUnreachableTimeout},
-		{"it is another than it was", func(t *testing.T) []byte {
+		{"it is another server than before", func(t *testing.T) []byte {
 			config, err := clientcmd.Load(server(t, answers(http.StatusOK)))
 			require.NoError(t, err)
 			config.Clusters["c"].CertificateAuthorityData = otherAuthority(t)
@@ -109,12 +109,12 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 		{"it forbids everything", func(t *testing.T) []byte { return server(t, answers(http.StatusForbidden)) }, ReasonUnreachableForbidden},
 		{"it fails", func(t *testing.T) []byte { return server(t, answers(http.StatusInternalServerError)) }, ReasonUnreachableServerFailed},
 		{"it is overloaded", func(t *testing.T) []byte { return server(t, answers(http.StatusServiceUnavailable)) }, ReasonUnreachableServerFailed},
-		{"its gateway finds it not", func(t *testing.T) []byte { return server(t, answers(http.StatusBadGateway)) }, ReasonUnreachableServerFailed},
+		{"its gateway cannot find it", func(t *testing.T) []byte { return server(t, answers(http.StatusBadGateway)) }, ReasonUnreachableServerFailed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			// What is no matter of time must not become one on a busy machine.
+			// On a busy machine, other faults must not turn into timeouts.
 			limit := time.Minute
 			if test.reason == ReasonUnreachableTimeout {
 				limit = time.Second
@@ -130,12 +130,12 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 			f := fault.OfPersistent(Classify(err))
 			require.Equal(t, fault.Unreachable, f.Kind, err)
 			require.Equal(t, test.reason, f.Reason, err)
-			require.NotContains(t, f.Message, secretToken, "what a cluster sends back must not show our credentials")
+			require.NotContains(t, f.Message, secretToken, "a cluster's response must not reveal our credentials")
 		})
 	}
 }
 
-// ending is a transport whose answers end, as if they were complete, once something has happened.
+// ending is a transport with responses that end, as if they were complete, after the function returns.
 type ending func()
 
 func (e ending) RoundTrip(*http.Request) (*http.Response, error) {
@@ -144,19 +144,19 @@ func (e ending) RoundTrip(*http.Request) (*http.Response, error) {
 
 func (e ending) Read([]byte) (int, error) { e(); return 0, io.EOF }
 
-// TLS closes a connection with a word of farewell. A server that hears it has time to end properly the answer that it
-// only began, and what came of it must not be taken for the whole.
-func TestAnAnswerThatEndsForItWasGivenUpIsNotTakenForTheWhole(t *testing.T) {
+// TLS announces the end of a connection. A server that receives the announcement has time to end a partial response
+// properly. The client must not mistake that part for the whole response.
+func TestAnAbortedResponseIsNotMistakenForACompleteOne(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		happens func(giveUp context.CancelFunc, replace context.CancelCauseFunc)
 		within  time.Duration
 		want    error
 	}{
-		"nothing":                      {func(context.CancelFunc, context.CancelCauseFunc) {}, time.Hour, io.EOF},
-		"it is given up":               {func(giveUp context.CancelFunc, _ context.CancelCauseFunc) { giveUp() }, time.Hour, context.Canceled},
-		"its time is over":             {func(context.CancelFunc, context.CancelCauseFunc) { time.Sleep(time.Second) }, time.Second, context.DeadlineExceeded},
-		"other access takes its place": {func(_ context.CancelFunc, replace context.CancelCauseFunc) { replace(ErrAccessChanged) }, time.Hour, ErrAccessChanged},
+		"nothing":                {func(context.CancelFunc, context.CancelCauseFunc) {}, time.Hour, io.EOF},
+		"the caller gives up":    {func(giveUp context.CancelFunc, _ context.CancelCauseFunc) { giveUp() }, time.Hour, context.Canceled},
+		"the request times out":  {func(context.CancelFunc, context.CancelCauseFunc) { time.Sleep(time.Second) }, time.Second, context.DeadlineExceeded},
+		"the access is replaced": {func(_ context.CancelFunc, replace context.CancelCauseFunc) { replace(ErrAccessChanged) }, time.Hour, ErrAccessChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +178,7 @@ func TestAnAnswerThatEndsForItWasGivenUpIsNotTakenForTheWhole(t *testing.T) {
 					require.ErrorIs(t, err, test.want)
 				}
 				require.NoError(t, res.Body.Close())
-				require.Empty(t, g.turns, "its turn is given back")
+				require.Empty(t, g.turns, "the request's slot is free again")
 			})
 		})
 	}
@@ -201,7 +201,7 @@ func TestACredentialIsMaskedInEveryAnswerThatBecomesAnError(t *testing.T) {
 	}
 }
 
-func TestOnlyAStatusIsMaskedInASuccess(t *testing.T) {
+func TestInASuccessfulResponseOnlyAStatusIsMasked(t *testing.T) {
 	t.Parallel()
 	m := masks{[]byte("credential")}
 	large := strings.Repeat("x", maxErrorBytes)
@@ -209,14 +209,14 @@ func TestOnlyAStatusIsMaskedInASuccess(t *testing.T) {
 		code       int
 		body, want string
 	}{
-		"an object that holds it rightly": {200, `{"kind":"Secret","data":"credential"}`, `{"kind":"Secret","data":"credential"}`},
-		"a Status":                        {200, `{"message":"credential","kind":"Status"}`, `{"message":"**********","kind":"Status"}`},
-		"a Status in protobuf":            {200, "k8s\x00v1\x06Status credential", "k8s\x00v1\x06Status **********"},
-		"an object in protobuf":           {200, "k8s\x00v1\x06Secret credential", "k8s\x00v1\x06Secret credential"},
-		"what cannot be read":             {200, "credential", "**********"},
-		"a large object":                  {200, "credential" + large, "credential" + large},
-		"a redirection":                   {302, "credential", "**********"},
-		"nothing":                         {200, "", ""},
+		"a legitimate credential": {200, `{"kind":"Secret","data":"credential"}`, `{"kind":"Secret","data":"credential"}`},
+		"a Status":                {200, `{"message":"credential","kind":"Status"}`, `{"message":"**********","kind":"Status"}`},
+		"a Status in protobuf":    {200, "k8s\x00v1\x06Status credential", "k8s\x00v1\x06Status **********"},
+		"an object in protobuf":   {200, "k8s\x00v1\x06Secret credential", "k8s\x00v1\x06Secret credential"},
+		"unreadable content":      {200, "credential", "**********"},
+		"a large object":          {200, "credential" + large, "credential" + large},
+		"a redirection":           {302, "credential", "**********"},
+		"nothing":                 {200, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,7 +229,7 @@ func TestOnlyAStatusIsMaskedInASuccess(t *testing.T) {
 	}
 }
 
-func TestErrorsAreCutAlsoWithoutACredentialToMask(t *testing.T) {
+func TestErrorsAreTruncatedEvenWithoutACredentialToMask(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]masks{"with a token": {[]byte("credential")}, "with a client certificate": nil} {
 		res := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Location": {"https://elsewhere"}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 20<<20)))}
@@ -241,7 +241,7 @@ func TestErrorsAreCutAlsoWithoutACredentialToMask(t *testing.T) {
 	}
 }
 
-func TestWhateverAClusterSaysAFaultIsShort(t *testing.T) {
+func TestAFaultIsShortWhateverAClusterSays(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{200, 400, 403, 404, 409, 422, 429, 500} {
 		said := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":%q}`, max(code, 400), strings.Repeat("böse", 1<<18))
@@ -262,7 +262,7 @@ func TestWhateverAClusterSaysAFaultIsShort(t *testing.T) {
 	}
 }
 
-func TestRequestsToOneClusterAreLimitedInNumber(t *testing.T) {
+func TestConcurrentRequestsToOneClusterAreLimited(t *testing.T) {
 	t.Parallel()
 	arrived, leave := make(chan struct{}, 10), make(chan struct{})
 	server := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -280,22 +280,22 @@ func TestRequestsToOneClusterAreLimitedInNumber(t *testing.T) {
 	}
 	<-arrived
 	<-arrived
-	require.Empty(t, arrived, "the third waits for its turn")
+	require.Empty(t, arrived, "the third request waits")
 
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorContains(t, listOnce(short, cluster), "canceled", "who waits may give up")
+	require.ErrorContains(t, listOnce(short, cluster), "canceled", "a waiting caller may give up")
 	close(leave)
 	for range 3 {
 		require.ErrorContains(t, <-ended, "could not find")
 	}
 	require.Len(t, arrived, 1)
 	for range 5 {
-		require.ErrorContains(t, listOnce(t.Context(), cluster), "could not find", "every turn is given back")
+		require.ErrorContains(t, listOnce(t.Context(), cluster), "could not find", "every slot is free again")
 	}
 }
 
-// otherAuthority is an authority that has signed nothing.
+// otherAuthority returns an authority that has signed nothing.
 func otherAuthority(t *testing.T) []byte {
 	t.Helper()
 	return certificateOf(t, time.Time{}, time.Now().Add(time.Hour))

@@ -11,42 +11,43 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Validity is for how long credentials are valid, by what they say of themselves. The zero value says nothing: passwords,
-// and tokens that are no JSON Web Tokens or have no end.
+// Validity is the period in which credentials are valid, by their own content. The zero value means unknown: passwords,
+// and tokens that are not JSON Web Tokens or do not expire.
 type Validity struct {
-	// Of is what is valid for so long: "client certificate" or "token".
+	// Of names the credential with this period: "client certificate" or "token".
 	Of string
-	// From is zero where it is not said.
+	// From is zero if it is unknown.
 	From, Until time.Time
 }
 
-// Expiry is how near the end of credentials is. Its values are those of a metric's label (docs/contract.md#metrics).
+// Expiry says how close the end of credentials is. Its values are the values of a metric's label
+// (docs/contract.md#metrics).
 type Expiry string
 
 const (
-	// ExpiryUnknown: they do not say for how long they are valid.
+	// ExpiryUnknown: the credentials have no known end.
 	ExpiryUnknown Expiry = "Unknown"
-	// ExpiryLater: they are not to be renewed yet.
+	// ExpiryLater: the credentials need no renewal yet.
 	ExpiryLater Expiry = "Later"
-	// ExpirySoon: they should have been renewed by now; see At.
+	// ExpirySoon: the credentials should have been renewed by now; see At.
 	ExpirySoon Expiry = "Soon"
-	// Expired: they are no longer valid.
+	// Expired: the credentials are no longer valid.
 	Expired Expiry = "Expired"
 )
 
-// Expiries are all that there are.
+// Expiries returns all values.
 func Expiries() []Expiry { return []Expiry{ExpiryUnknown, ExpiryLater, ExpirySoon, Expired} }
 
 const (
-	// soonest is the time before their end from which on credentials are to be renewed, however long they are valid.
+	// soonest is the remaining time below which credentials should be renewed, even if they live for long.
 	soonest = 7 * 24 * time.Hour
-	// renewedWithin is the part of their lifetime that is left at the least when those are renewed that live for hours:
-	// who rotates them does it after a half or three quarters of it.
+	// renewedWithin is the remaining part of their lifetime below which short-lived credentials should be renewed.
+	// Rotation usually happens after a half or three quarters of the lifetime.
 	renewedWithin = 0.2
 )
 
-// At says how near the end is: Soon is less than seven days before it, and less than a fifth of the whole lifetime, so
-// that credentials that are rotated every hour count only where their rotation is late.
+// At returns how close the end is. Soon means less than seven days, and less than a fifth of the whole lifetime, so
+// that credentials with an hourly rotation count only if their rotation is late.
 func (v Validity) At(now time.Time) Expiry {
 	left := v.Until.Sub(now)
 	switch {
@@ -60,8 +61,8 @@ func (v Validity) At(now time.Time) Expiry {
 	return ExpiryLater
 }
 
-// ValidityOf is for how long the credentials of a configuration are valid: of a client certificate and a token, that
-// which ends first.
+// ValidityOf returns the validity of a configuration's credentials. If there is a client certificate and a token, the
+// one that expires first counts.
 func ValidityOf(config *rest.Config) Validity {
 	certificate, token := ofCertificate(config.CertData), ofToken(config.BearerToken)
 	if certificate.Until.IsZero() || !token.Until.IsZero() && token.Until.Before(certificate.Until) {
@@ -78,7 +79,7 @@ func ofCertificate(data []byte) Validity {
 	return Validity{Of: "client certificate", From: certificate.NotBefore, Until: certificate.NotAfter}
 }
 
-// Leaf is the first certificate of PEM data, nil where there is none.
+// Leaf returns the first certificate of PEM data, or nil if there is none.
 func Leaf(data []byte) *x509.Certificate {
 	certificates, err := cert.ParseCertsPEM(data)
 	if err != nil {
@@ -87,7 +88,7 @@ func Leaf(data []byte) *x509.Certificate {
 	return certificates[0]
 }
 
-// ofToken reads what a token says of itself, which is not verified: the cluster decides.
+// ofToken reads the token's own claims without verification, because the cluster decides.
 func ofToken(token string) Validity {
 	var claims jwt.RegisteredClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil || claims.ExpiresAt == nil {
@@ -100,16 +101,16 @@ func ofToken(token string) Validity {
 	return v
 }
 
-// expiredError is the answer to a request with credentials that the cluster refuses and that are no longer valid. The
-// cluster says only that it refuses them.
+// expiredError is the error of a request with expired credentials that the cluster refuses. The cluster only says that
+// it refuses them.
 type expiredError struct{ Validity }
 
 func (e *expiredError) Error() string {
 	return fmt.Sprintf("the %s in the access Secret expired at %s", e.Of, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Validities are for how long the credentials are valid with which remote clusters are accessed at present, by the
-// Kyma. Clusters that this process has not used for a while are not among them (Limits.IdleAfter).
+// Validities returns the validity of the credentials of the cached remote clusters, by Kyma. It omits clusters that
+// this process has not used for a while (Limits.IdleAfter).
 func (r *Registry) Validities() map[types.NamespacedName]Validity {
 	r.mu.Lock()
 	defer r.mu.Unlock()

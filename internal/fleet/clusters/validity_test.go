@@ -39,7 +39,7 @@ func tokenOf(t *testing.T, claims jwt.RegisteredClaims) string {
 	return token
 }
 
-func TestCredentialsSayForHowLongTheyAreValid(t *testing.T) {
+func TestValidityComesFromTheCredentials(t *testing.T) {
 	t.Parallel()
 	hour, day := begin.Add(time.Hour), begin.AddDate(0, 0, 1)
 	hourly := tokenOf(t, jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(begin), ExpiresAt: jwt.NewNumericDate(hour)})
@@ -47,14 +47,14 @@ func TestCredentialsSayForHowLongTheyAreValid(t *testing.T) {
 		config rest.Config
 		want   Validity
 	}{
-		"a client certificate":                {rest.Config{TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, day)}}, Validity{"client certificate", begin, day}},
-		"a token":                             {rest.Config{BearerToken: hourly}, Validity{"token", begin, hour}},
-		"a token that does not say from when": {rest.Config{BearerToken: tokenOf(t, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(hour)})}, Validity{"token", time.Time{}, hour}},
-		"both, of which the token ends first": {rest.Config{BearerToken: hourly, TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, day)}}, Validity{"token", begin, hour}},
-		"both, of which it ends last":         {rest.Config{BearerToken: hourly, TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, begin.Add(time.Minute))}}, Validity{"client certificate", begin, begin.Add(time.Minute)}},
-		"a token without an end":              {rest.Config{BearerToken: tokenOf(t, jwt.RegisteredClaims{})}, Validity{}},
-		"a token that is no JSON Web Token":   {rest.Config{BearerToken: "a.b.c"}, Validity{}},
-		"a password":                          {rest.Config{Username: "a", Password: "b"}, Validity{}},
+		"a client certificate":                 {rest.Config{TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, day)}}, Validity{"client certificate", begin, day}},
+		"a token":                              {rest.Config{BearerToken: hourly}, Validity{"token", begin, hour}},
+		"a token without a begin":              {rest.Config{BearerToken: tokenOf(t, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(hour)})}, Validity{"token", time.Time{}, hour}},
+		"both, the token expires first":        {rest.Config{BearerToken: hourly, TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, day)}}, Validity{"token", begin, hour}},
+		"both, the token expires last":         {rest.Config{BearerToken: hourly, TLSClientConfig: rest.TLSClientConfig{CertData: certificateOf(t, begin, begin.Add(time.Minute))}}, Validity{"client certificate", begin, begin.Add(time.Minute)}},
+		"a token that does not expire":         {rest.Config{BearerToken: tokenOf(t, jwt.RegisteredClaims{})}, Validity{}},
+		"a token that is not a JSON Web Token": {rest.Config{BearerToken: "a.b.c"}, Validity{}},
+		"a password":                           {rest.Config{Username: "a", Password: "b"}, Validity{}},
 	} {
 		found := ValidityOf(&test.config)
 		require.Equal(t, test.want.Of, found.Of, name)
@@ -63,7 +63,7 @@ func TestCredentialsSayForHowLongTheyAreValid(t *testing.T) {
 	}
 }
 
-func TestHowNearTheEndIsGoesByTheLifetime(t *testing.T) {
+func TestExpiryDependsOnTheLifetime(t *testing.T) {
 	t.Parallel()
 	year := Validity{Of: "client certificate", From: begin, Until: begin.AddDate(1, 0, 0)}
 	hour := Validity{Of: "token", From: begin, Until: begin.Add(time.Hour)}
@@ -72,20 +72,20 @@ func TestHowNearTheEndIsGoesByTheLifetime(t *testing.T) {
 		left time.Duration
 		want Expiry
 	}{
-		"eight days of a year":         {year, 8 * 24 * time.Hour, ExpiryLater},
-		"six days of a year":           {year, 6 * 24 * time.Hour, ExpirySoon},
-		"no time of a year":            {year, 0, Expired},
-		"a quarter of an hour":         {hour, 15 * time.Minute, ExpiryLater},
-		"ten minutes of an hour":       {hour, 10 * time.Minute, ExpirySoon},
-		"an hour of nobody knows what": {Validity{Until: hour.Until}, time.Hour, ExpirySoon},
+		"eight days of a year":       {year, 8 * 24 * time.Hour, ExpiryLater},
+		"six days of a year":         {year, 6 * 24 * time.Hour, ExpirySoon},
+		"no time of a year":          {year, 0, Expired},
+		"a quarter of an hour":       {hour, 15 * time.Minute, ExpiryLater},
+		"ten minutes of an hour":     {hour, 10 * time.Minute, ExpirySoon},
+		"an hour of an unknown time": {Validity{Until: hour.Until}, time.Hour, ExpirySoon},
 	} {
 		require.Equal(t, test.want, test.of.At(test.of.Until.Add(-test.left)), name)
 	}
 	require.Equal(t, ExpiryUnknown, Validity{}.At(begin))
 }
 
-// A 401 alone does not say what to do about it: an end that has passed does.
-func TestACredentialThatHasExpiredIsNamedWhereTheClusterRefusesIt(t *testing.T) {
+// A 401 alone does not show the remedy. An expiry in the past does.
+func TestA401NamesAnExpiredCredential(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, func(o *Options) { o.Clock = func() time.Time { return begin.Add(2 * time.Hour) } })
 	server := newRemote(t)

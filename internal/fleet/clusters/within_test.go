@@ -15,16 +15,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestARequestMayTakeLongerTheMoreItSends(t *testing.T) {
+func TestLargerRequestsMayTakeLonger(t *testing.T) {
 	t.Parallel()
 	limits := Limits{}.withDefaults()
-	require.Equal(t, 15*time.Second, limits.Within(-1), "of unknown size")
+	require.Equal(t, 15*time.Second, limits.Within(-1), "unknown size")
 	require.Equal(t, 15*time.Second, limits.Within(0))
 	require.Equal(t, 30*time.Second, limits.Within(128<<10))
-	require.Equal(t, 45*time.Second, limits.Within(1<<20), "it ends in time for the activity")
+	require.Equal(t, 45*time.Second, limits.Within(1<<20), "the request ends in time for the activity")
 }
 
-func TestALargeDefinitionIsWaitedForWhereTheAPIServerIsSlow(t *testing.T) {
+func TestALargeDefinitionMayTakeLongOnASlowAPIServer(t *testing.T) {
 	t.Parallel()
 	const usual = 2 * time.Second
 	asked := make(chan string, 2)
@@ -53,6 +53,6 @@ func TestALargeDefinitionIsWaitedForWhereTheAPIServerIsSlow(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, ReasonUnreachableTimeout, fault.Of(Classify(err)).Reason)
 	require.NoError(t, apply(512<<10))
-	require.Equal(t, "2s", <-asked, "the API server is told how long it has")
+	require.Equal(t, "2s", <-asked, "the API server learns the timeout")
 	require.Equal(t, "6s", <-asked)
 }

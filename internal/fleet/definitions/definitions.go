@@ -1,5 +1,6 @@
-// Package definitions keeps our CustomResourceDefinitions in remote clusters: Set.Ensure creates and updates them, never
-// downgrades or narrows them; Set.Remove deletes those that we created once nothing of ours is left.
+// Package definitions maintains our CustomResourceDefinitions in remote clusters. Set.Ensure creates and updates them,
+// but never downgrades or narrows them. Set.Remove deletes the definitions that we created after the last object of
+// ours is gone.
 package definitions
 
 import (
@@ -24,34 +25,34 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Annotations on the CustomResourceDefinitions that we bring into remote clusters.
+// Annotations on our CustomResourceDefinitions in remote clusters.
 const (
-	// AnnotationDigest is the digest of the definition as it was brought.
+	// AnnotationDigest is the digest of the definition that we wrote.
 	AnnotationDigest = shared.OperatorGroup + "/definition-digest"
-	// AnnotationVersion is the version of the build that brought it: an older build leaves it alone.
+	// AnnotationVersion is the version of the build that wrote the definition. Older builds do not change it.
 	AnnotationVersion = shared.OperatorGroup + "/definition-version"
-	// AnnotationCreated marks a definition that was not there before us, and is ours to delete.
+	// AnnotationCreated marks a definition that we created, and may delete.
 	AnnotationCreated = shared.OperatorGroup + "/definition-created"
 )
 
-// definition is a CustomResourceDefinition as it is brought into remote clusters.
+// definition is a CustomResourceDefinition for remote clusters.
 type definition struct {
 	crd     *apiextensionsv1.CustomResourceDefinition
 	digest  string
 	version string
 }
 
-// Set are the definitions that remote clusters get.
+// Set holds the definitions for remote clusters.
 type Set struct{ all []definition }
 
-// New prepares the definitions for remote clusters, as those of a version of this program.
+// New prepares the definitions for remote clusters. version is the version of this program.
 func New(crds []*apiextensionsv1.CustomResourceDefinition, version string) (*Set, error) {
 	prepared := make([]definition, 0, len(crds))
 	for _, crd := range crds {
 		crd = crd.DeepCopy()
 		encoded, err := json.Marshal(crd.Spec)
 		if err != nil {
-			return nil, fmt.Errorf("sync: encode CustomResourceDefinition %s: %w", crd.Name, err)
+			return nil, fmt.Errorf("encode CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 		sum := sha256.Sum256(encoded)
 		d := definition{crd: crd, digest: hex.EncodeToString(sum[:16]), version: version}
@@ -67,8 +68,8 @@ func (d definition) marks() map[string]string {
 	return map[string]string{AnnotationDigest: d.digest, AnnotationVersion: d.version}
 }
 
-// current tells whether a definition in a cluster, by its metadata, needs nothing: it is ours as it should
-// be, or a newer build brought it.
+// current reports whether the metadata of a definition in a cluster shows that no write is necessary: it is ours and
+// unchanged, or a newer build wrote it.
 func (d definition) current(object metav1.Object) bool {
 	annotations := object.GetAnnotations()
 	if newer(annotations[AnnotationVersion], d.version) {
@@ -78,7 +79,7 @@ func (d definition) current(object metav1.Object) bool {
 		object.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma
 }
 
-// newer compares versions of builds; one that cannot be parsed is the oldest.
+// newer reports whether theirs is newer than ours. A version that cannot be parsed is the oldest.
 func newer(theirs, ours string) bool {
 	a, err := semver.NewVersion(theirs)
 	if err != nil {
@@ -88,12 +89,12 @@ func newer(theirs, ours string) bool {
 	return err != nil || a.GreaterThan(b)
 }
 
-// Ensure brings our definitions: those that are missing are created, those that an older build
-// or somebody else brought are updated, never downgraded and never narrowed. It says which were created,
-// for it takes a moment until those are served.
+// Ensure creates missing definitions, and updates definitions of older builds or other owners. It never downgrades or
+// narrows a definition. It returns whether it created definitions, because it takes a moment until the cluster serves
+// them.
 func (s *Set) Ensure(ctx context.Context, r *remote.Cluster) (created Created, err error) {
 	if r.Own {
-		return CreatedNone, nil // they are the control plane's own, and not ours to change from here
+		return CreatedNone, nil // the definitions are the control plane's own, and must not be changed from here
 	}
 	there, err := remote.ListMetadata(ctx, r, kind(), client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma})
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *Set) Ensure(ctx context.Context, r *remote.Cluster) (created Created, e
 	return created, nil
 }
 
-// Created says how many of our definitions a synchronization has created. What was created just now has no objects,
-// and is not served at once.
+// Created says how many of our definitions a synchronization has created. Kinds with a fresh definition have no
+// objects, and are not served at once.
 type Created int
 
 const (
@@ -144,7 +145,7 @@ func ensureDefinition(ctx context.Context, r *remote.Cluster, d definition, unse
 			return false, fmt.Errorf("create CustomResourceDefinition %s: %w", d.crd.Name, err)
 		}
 	}
-	// The API server's own controllers write the status of a definition that was just changed.
+	// Retry, because the API server's own controllers write the status of a definition that has just changed.
 	return false, retry.RetryOnConflict(retry.DefaultBackoff, func() error { return updateDefinition(ctx, r, d) })
 }
 
@@ -172,8 +173,8 @@ func updateDefinition(ctx context.Context, r *remote.Cluster, d definition) erro
 	return r.NoteGeneration(ctx, there, remote.FieldOwner())
 }
 
-// widen makes a definition in a cluster ours. Versions that it has beyond ours stay served, for objects may
-// be stored in them, and nothing is taken from its labels and annotations.
+// widen makes a definition in a cluster ours. Additional versions stay served, because objects may be stored in them.
+// Labels and annotations are only added.
 func widen(there *apiextensionsv1.CustomResourceDefinition, d definition) {
 	ours := d.crd.DeepCopy()
 	for _, version := range there.Spec.Versions {
@@ -194,8 +195,8 @@ func widen(there *apiextensionsv1.CustomResourceDefinition, d definition) {
 	there.Annotations = remote.Merged(there.Annotations, ours.Annotations)
 }
 
-// Remove deletes the definitions that we brought, unless the cluster is the control plane itself
-// or any object of ours is left in it, whoever made it.
+// Remove deletes the definitions that we created, unless the cluster is the control plane itself, or still has an
+// object of our kinds, whoever created it.
 func (s *Set) Remove(ctx context.Context, r *remote.Cluster) error {
 	if r.Own {
 		return nil
@@ -231,7 +232,7 @@ func (s *Set) has(name string) bool {
 	return slices.ContainsFunc(s.all, func(d definition) bool { return d.crd.Name == name })
 }
 
-// ReasonNotSynced: a CustomResourceDefinition could not be brought.
+// ReasonNotSynced: a CustomResourceDefinition could not be written.
 const ReasonNotSynced = "DefinitionNotSynced"
 
 func kind() remote.GroupVersionKind {

@@ -21,8 +21,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 )
 
-// Cache is a cache such as the product's, with real informers, stores and indexes, and no API server behind it: what is
-// read without a copy is the very object that the informer holds, which no fake client can show.
+// Cache is a cache like the product's, with real informers, stores and indexes, but without an API server. A read
+// without a deep copy returns the informer's own object, which no fake client can do.
 type Cache struct {
 	cache.Cache
 
@@ -30,7 +30,7 @@ type Cache struct {
 	sources map[reflect.Type]*cachetesting.FakeControllerSource
 }
 
-// NewCache returns a Cache that holds these objects and is not started yet. It has the indexes of fleet.Register.
+// NewCache returns a Cache with these objects and the indexes of fleet.Register. It is not started yet.
 func NewCache(t testing.TB, scheme *runtime.Scheme, objects ...client.Object) *Cache {
 	t.Helper()
 	c := &Cache{sources: map[reflect.Type]*cachetesting.FakeControllerSource{}}
@@ -54,7 +54,7 @@ func NewCache(t testing.TB, scheme *runtime.Scheme, objects ...client.Object) *C
 	return c
 }
 
-// Hold has the informers of these kinds hold what there is from the beginning, as the product's do.
+// Hold starts the informers of these kinds together with the cache, like the product does.
 func (c *Cache) Hold(t testing.TB, kinds ...client.Object) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -63,7 +63,7 @@ func (c *Cache) Hold(t testing.TB, kinds ...client.Object) {
 	}
 }
 
-// Run starts the cache, and returns when it knows everything. It runs until the test ends.
+// Run starts the cache, and returns after it is synchronized. The cache runs until the test ends.
 func (c *Cache) Run(t testing.TB) *Cache {
 	t.Helper()
 	go func() { _ = c.Start(t.Context()) }()
@@ -71,13 +71,13 @@ func (c *Cache) Run(t testing.TB) *Cache {
 	return c
 }
 
-// Set makes or changes an object. The informer hears of it a moment later.
+// Set creates or changes an object. The informer receives the event a moment later.
 func (c *Cache) Set(object client.Object) { c.source(object).Modify(object.DeepCopyObject()) }
 
 // Unset deletes an object.
 func (c *Cache) Unset(object client.Object) { c.source(object).Delete(object.DeepCopyObject()) }
 
-// UnsetUnseen deletes an object while nobody watches: the informer finds it gone when it lists again.
+// UnsetUnseen deletes an object while no watch is open. The informer notices that when it lists again.
 func (c *Cache) UnsetUnseen(object client.Object) {
 	c.source(object).DeleteDropWatch(object.DeepCopyObject())
 	c.source(object).ResetWatch()
@@ -101,8 +101,8 @@ func (c *Cache) listWatch(kind runtime.Object) *toolscache.ListWatch {
 	}
 }
 
-// listsOnly says that the source does not stream what there is at first as a watch.
+// listsOnly says that the source does not stream the initial list as a watch.
 type listsOnly struct{}
 
-// IsWatchListSemanticsUnSupported implements what the reflector asks a client.
+// IsWatchListSemanticsUnSupported implements an interface that the reflector checks.
 func (listsOnly) IsWatchListSemanticsUnSupported() bool { return true }

@@ -1,4 +1,4 @@
-// Package fleettest lets tests look things up in fakes as the product does in its caches.
+// Package fleettest provides caches and indexed fake clients, so that tests read like the product does from its caches.
 package fleettest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 )
 
-// Indexed gives a fake client the indexes of fleet.Register.
+// Indexed adds the indexes of fleet.Register to a fake client.
 func Indexed(builder *fake.ClientBuilder) *fake.ClientBuilder {
 	utilruntime.Must(fleet.Register(context.Background(), indexer{builder}))
 	return builder

@@ -22,17 +22,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// annotationImportedVersion on an imported template says which version of the template in the remote cluster it is a
-// copy of, `<uid>/<generation>`, and by a digest under which list of registries it was let in.
+// annotationImportedVersion on an imported template identifies the version of the remote template that it is a copy of,
+// `<uid>/<generation>`, and the list of allowed registries at that time by a digest.
 const annotationImportedVersion = shared.OperatorGroup + "/imported-version"
 
-// copiedLabels are the labels that mean something on a user-provided template; `beta`, `internal` and what else
-// says who may have a module does not, for it is its owner's alone.
+// copiedLabels returns the labels that have a meaning on a user-provided template. `beta`, `internal` and other labels
+// that restrict access have none, because only the template's owner can use it.
 func copiedLabels() []string {
 	return []string{shared.LabelModuleName, shared.LabelControllerName, shared.LabelSignature}
 }
 
-// copiesOf lists the imported templates of a Kyma by name, from the cache.
+// copiesOf returns the imported templates of a Kyma by name, from the cache.
 func (m *Importer) copiesOf(ctx context.Context, kyma *v1beta2.Kyma) (map[string]*v1beta2.ModuleTemplate, error) {
 	var list v1beta2.ModuleTemplateList
 	if err := m.catalog.List(ctx, &list, client.InNamespace(kyma.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -49,13 +49,13 @@ func (m *Importer) copiesOf(ctx context.Context, kyma *v1beta2.Kyma) (map[string
 	return copies, nil
 }
 
-// importedVersion identifies what a copy is made of, as far as it is not copied metadata.
+// importedVersion identifies the content of a copy, except for the copied metadata.
 func (m *Importer) importedVersion(found client.Object) string {
 	sum := sha256.Sum256([]byte(m.registries.String()))
 	return fmt.Sprintf("%s/%d/%s", found.GetUID(), found.GetGeneration(), hex.EncodeToString(sum[:4]))
 }
 
-// copyMetadata are the labels and annotations that the copy of a template has.
+// copyMetadata returns the labels and annotations of a template's copy.
 func (m *Importer) copyMetadata(kyma *v1beta2.Kyma, found client.Object) (labels, annotations map[string]string) {
 	labels = map[string]string{shared.LabelManagedBy: m.settings.ManagedBy}
 	if len(validation.IsValidLabelValue(kyma.Name)) == 0 {
@@ -76,7 +76,7 @@ func (m *Importer) copyMetadata(kyma *v1beta2.Kyma, found client.Object) (labels
 	return labels, annotations
 }
 
-// isCurrent tells whether a copy is as it is to be, by the metadata of the template.
+// isCurrent reports whether a copy matches the metadata of its template.
 func (m *Importer) isCurrent(kyma *v1beta2.Kyma, existing *v1beta2.ModuleTemplate, found client.Object) bool {
 	labels, annotations := m.copyMetadata(kyma, found)
 	for _, key := range copiedLabels() {
@@ -89,8 +89,8 @@ func (m *Importer) isCurrent(kyma *v1beta2.Kyma, existing *v1beta2.ModuleTemplat
 		remote.HasLabels(existing.Labels, labels) && remote.HasLabels(existing.Annotations, annotations)
 }
 
-// writeCopy writes the copy of a template. It is installed in the remote cluster and nowhere else, and only
-// where a module asks for it (docs/design/sync.md#user-provided-templates).
+// writeCopy writes the copy of a template. The copy can only be installed in the remote cluster, and only if a module
+// asks for it (docs/design/sync.md#user-provided-templates).
 func (m *Importer) writeCopy(ctx context.Context, kyma *v1beta2.Kyma, template, existing *v1beta2.ModuleTemplate) (desired.Seen, error) {
 	limited := &v1beta2.ModuleTemplate{Spec: *template.Spec.DeepCopy()}
 	limited.Spec.Mandatory = false
@@ -125,7 +125,7 @@ func (m *Importer) writeCopy(ctx context.Context, kyma *v1beta2.Kyma, template, 
 	}, nil
 }
 
-// deleteCopy deletes a copy that is of no use any more.
+// deleteCopy deletes a copy that is no longer needed.
 func (m *Importer) deleteCopy(ctx context.Context, template *v1beta2.ModuleTemplate) error {
 	if !template.DeletionTimestamp.IsZero() {
 		return nil
@@ -148,7 +148,7 @@ func specSize(template *v1beta2.ModuleTemplate) (int, error) {
 	return len(encoded), nil
 }
 
-// sizeOf estimates the size of a copy by its parts that can be large.
+// sizeOf estimates the size of a copy from its large parts.
 func sizeOf(template *v1beta2.ModuleTemplate) int {
 	size := 0
 	if template.Spec.Descriptor != nil {

@@ -18,29 +18,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// maxRefusalLength keeps what is said about a template of others, in bytes, fit for a status.
+// maxRefusalLength is the greatest length of a message about a foreign template, in bytes, so that it fits a status.
 const maxRefusalLength = 512
 
 // Result is the outcome of importing user-provided templates.
 type Result struct {
-	// Refused says by module entry why a template is not used.
+	// Refused maps module entries to the reason why their template is not used.
 	Refused map[string]string
-	// Versions are those of the copies that were written.
+	// Versions are the versions of the written copies.
 	Versions []desired.Seen
 }
 
-// request is a template of the remote cluster that module entries ask for.
+// request is a template of the remote cluster that module entries request.
 type request struct {
 	place types.NamespacedName
-	// modules are the entries, in order; byReference those of them that name it by reference.
+	// modules are the names of the entries, in order. byReference says whether any of them requests the template by
+	// reference.
 	modules     []string
 	byReference bool
 }
 
-// errNotFound: there is no such user-provided template.
-var errNotFound = errors.New("not there")
+// errNotFound means that there is no user-provided template of this name.
+var errNotFound = errors.New("not found")
 
-// requested lists the templates that module entries ask the remote cluster for, each once.
+// requested returns the templates that module entries request from the remote cluster, each once.
 func (m *Importer) requested(ctx context.Context, s desired.Sync, wanted desired.Wanted, result *Result) ([]request, error) {
 	index := desired.NewCached(m.catalog)
 	var all []request
@@ -78,8 +79,8 @@ func (t *Result) refuse(modules []string, why string) {
 	}
 }
 
-// findTemplate returns the metadata of a user-provided template of the remote cluster; errNotFound where there is
-// none of that name, or a copy of the control plane's catalog.
+// findTemplate returns the metadata of a user-provided template in the remote cluster. It returns errNotFound if there
+// is none with that name, or if that is a copy of the control plane's catalog.
 func findTemplate(ctx context.Context, r client.Reader, s desired.Sync, listed catalog.Lists, place types.NamespacedName) (
 	*metav1.PartialObjectMetadata, error,
 ) {
@@ -101,7 +102,7 @@ func findTemplate(ctx context.Context, r client.Reader, s desired.Sync, listed c
 	return found, nil
 }
 
-// isUserProvided tells whether a template in a remote cluster is none that the catalog's synchronization brought.
+// isUserProvided reports whether a template in a remote cluster did not come from the catalog's synchronization.
 func isUserProvided(object client.Object) bool {
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.ManagedFields = object.GetManagedFields()

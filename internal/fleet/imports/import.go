@@ -14,23 +14,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// Limits of what the owner of a remote cluster can put into the control plane by user-provided templates.
+// Limits on what the owner of a remote cluster can put into the control plane with user-provided templates.
 const (
-	// MaxTemplates is how many are imported for one Kyma.
+	// MaxTemplates is the greatest number of imported templates per Kyma.
 	MaxTemplates = 32
-	// maxTemplateBytes is how large the spec of one may be, as JSON.
+	// maxTemplateBytes is the greatest size of one template's spec as JSON.
 	maxTemplateBytes = 1 << 20
-	// maxTemplatesBytes is how large they may be together.
+	// maxTemplatesBytes is the greatest size of all templates of a Kyma together.
 	maxTemplatesBytes = 4 << 20
 )
 
-// Import keeps copies, in the control plane, of the user-provided templates of the remote cluster that
-// the Kyma's modules ask for: see desired.UserProvided. Where nothing changed, it costs no request for those in the remote
-// namespace, whose metadata were listed with the catalog, and one for their metadata for others. A copy that
-// nothing asks for, whose template is positively gone or may not be used, is deleted; that removes no module.
+// Import maintains copies, in the control plane, of the user-provided templates in the remote cluster that the Kyma's
+// modules request: see desired.UserProvided. Without changes, templates in the remote namespace cost no request,
+// because their metadata was listed with the catalog. Each template in another namespace costs one request for its
+// metadata. Import deletes a copy that no module requests, or with a template that is known to be gone or may not be
+// used. That removes no module.
 //
-// Where the remote cluster is the control plane's own, nothing is imported: there are no templates there that
-// are not the control plane's, and its rules would be evaded.
+// If the remote cluster is the control plane's own, Import imports nothing: all templates there belong to the control
+// plane, and an import would bypass its rules.
 func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, listed catalog.Lists) (Result, error) {
 	var result Result
 	wanted := desired.WantedBy(kyma, s)
@@ -57,19 +58,19 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		if i < MaxTemplates {
 			why, err = m.importOne(ctx, kyma, s, r, listed, ask, existing, &size, &result)
 		} else {
-			why = fmt.Sprintf("at most %d user-provided templates are used", MaxTemplates)
+			why = fmt.Sprintf("at most %d user-provided templates can be used", MaxTemplates)
 		}
 		if errors.Is(err, errNotFound) {
 			why, err = "", nil
 			if ask.byReference {
-				why = "is not in the remote cluster"
+				why = "not found"
 			}
 		} else if err == nil && why == "" {
-			delete(copies, name) // it stays
+			delete(copies, name) // keep the copy
 			continue
 		}
 		if err != nil {
-			// What could not be read says nothing.
+			// A failed read says nothing about the template.
 			failed = append(failed, err)
 			delete(copies, name)
 			continue
@@ -84,8 +85,8 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	return result, errors.Join(failed...)
 }
 
-// importOne imports one template, if it differs from its copy. It returns why it may not be used, or
-// errNotFound.
+// importOne imports one template if it differs from its copy. It returns the reason why the template may not be used,
+// or errNotFound.
 func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, listed catalog.Lists,
 	ask request, existing *v1beta2.ModuleTemplate, size *int, result *Result,
 ) (string, error) {
@@ -114,7 +115,7 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return "", err
 	}
 	if *size += bytes; bytes > maxTemplateBytes {
-		return fmt.Sprintf("its spec has %d bytes, at most %d are possible", bytes, maxTemplateBytes), nil
+		return fmt.Sprintf("its spec has %d bytes, at most %d are allowed", bytes, maxTemplateBytes), nil
 	}
 	if *size > maxTemplatesBytes {
 		return tooMuch(), nil
@@ -127,8 +128,8 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	}
 	version, err := m.writeCopy(ctx, kyma, template, existing)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) {
-		// The definition in the remote cluster is laxer than ours, or admission does not let it in.
-		return "the control plane does not accept it: " + err.Error(), nil
+		// The definition in the remote cluster is laxer than ours, or admission refuses the template.
+		return "the control plane refuses it: " + err.Error(), nil
 	}
 	if err != nil {
 		return "", controlPlaneFault(fmt.Sprintf("import ModuleTemplate %s of the remote cluster", ask.place), err)
@@ -137,11 +138,12 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	return "", nil
 }
 
-// unusable says why a user-provided template can never be installed from, so that it is not worth a copy; empty where it
-// may be. What it lacks nobody else can give it: a release meta and a registry of the control plane are not for it.
+// unusable returns the reason why a user-provided template can never be installed, so that a copy is pointless. It is
+// empty if the template is usable. Nothing can supplement missing parts: the release metas and the registry of the
+// control plane do not apply to the template.
 func unusable(template *v1beta2.ModuleTemplate) string {
 	if descriptor.IsEmpty(template.Spec.Descriptor) {
-		return "it has no descriptor: a user-provided one needs it embedded, in spec.descriptor"
+		return "it has no descriptor: embed the descriptor in spec.descriptor"
 	}
 	parsed, err := descriptor.Parse(template.Spec.Descriptor.Raw)
 	if err != nil {
@@ -158,12 +160,12 @@ func unusable(template *v1beta2.ModuleTemplate) string {
 }
 
 func tooMuch() string {
-	return fmt.Sprintf("the user-provided templates have more than %d bytes together", maxTemplatesBytes)
+	return fmt.Sprintf("all user-provided templates together exceed %d bytes", maxTemplatesBytes)
 }
 
-// Changed tells whether a user-provided template differs from its copy, by metadata: without a request for
-// those in the remote namespace where the catalog was listed. One that has no copy, for it is refused or not yet
-// imported, differs once in each of its versions.
+// Changed reports by metadata whether a user-provided template differs from its copy. Templates in the remote namespace
+// cost no request if the catalog was listed. A template without a copy, because it was refused or not yet imported,
+// differs once per version.
 func (m *Importer) Changed(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, listed catalog.Lists) (bool, string, error) {
 	asked, err := m.requested(ctx, s, desired.WantedBy(kyma, s), &Result{})
 	if err != nil || len(asked) == 0 {

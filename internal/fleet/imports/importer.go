@@ -1,5 +1,5 @@
-// Package imports copies user-provided ModuleTemplates of remote clusters into the control plane, for the modules that ask
-// for them (Importer.Import), within limits and from allowed registries only.
+// Package imports copies user-provided ModuleTemplates of remote clusters into the control plane for the modules that
+// request them (Importer.Import). It enforces limits of number and size, and accepts allowed registries only.
 package imports
 
 import (
@@ -16,16 +16,16 @@ import (
 // ReasonNotImported: a user-provided template of the remote cluster could not be imported.
 const ReasonNotImported = "RemoteTemplateNotImported"
 
-// reportedTemplates is how many user-provided templates are remembered.
+// reportedTemplates is the number of user-provided templates that reported remembers.
 const reportedTemplates = 8192
 
-// reported remembers in which version a template was last noticed, so that what cannot be used is not noticed at
-// every sweep again.
+// reported remembers the last reported version of each template, so that the sweep does not report an unusable template
+// in each pass.
 type reported struct {
 	versions *lately.Cache[string, string]
 }
 
-// once tells whether the version is another than at the last call.
+// once reports whether the version differs from the version in the last call.
 func (n *reported) once(name, version string) bool {
 	last, known := n.versions.Peek(name)
 	n.versions.Add(name, version)
@@ -41,17 +41,18 @@ type Importer struct {
 	reported     *reported
 }
 
-// New returns an importer that accepts templates whose layers are in registries on these hosts.
+// New returns an Importer that accepts only templates with layers in registries on these hosts.
 func New(settings desired.Settings, controlPlane client.Client, cache client.Reader, hosts []string) (*Importer, error) {
 	allowed, err := artifacts.NewRegistries(hosts)
 	if err != nil {
-		return nil, fmt.Errorf("sync: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	reported := &reported{lately.New[string, string](reportedTemplates)}
 	return &Importer{settings: settings, controlPlane: controlPlane, catalog: cache, registries: allowed, reported: reported}, nil
 }
 
-// controlPlaneFault is a failure of the control plane, which says nothing about the remote cluster.
+// controlPlaneFault returns the fault of a failed request to the control plane, which says nothing about the remote
+// cluster.
 func controlPlaneFault(what string, err error) error {
 	return fault.New(fault.Transient, ReasonNotImported, "%s: %w", what, err)
 }

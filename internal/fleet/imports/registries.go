@@ -10,9 +10,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// refuse says why a template may not be used that takes its parts from elsewhere than these registries
-// (docs/design/sync.md#user-provided-templates): whoever makes one must not be able to send us anywhere. It is empty
-// where it may be used. One without an embedded descriptor gets both that and its parts from our own registry.
+// refuse returns the reason why a template may not be used because its parts come from other registries than these
+// (docs/design/sync.md#user-provided-templates): the author of a template must not be able to send our requests
+// anywhere. It is empty if the template may be used. A template without an embedded descriptor gets its descriptor and
+// parts from our own registry.
 func refuse(template *v1beta2.ModuleTemplate, allowed artifacts.Registries) string {
 	if descriptor.IsEmpty(template.Spec.Descriptor) {
 		return ""
@@ -29,7 +30,7 @@ func refuse(template *v1beta2.ModuleTemplate, allowed artifacts.Registries) stri
 		if resource.Access.Reference != "" {
 			places = append(places, resource.Access.Reference)
 		}
-		// An image that is only listed may come from anywhere.
+		// An image that is only listed may come from any registry.
 		if _, elsewhere := resource.Access.Blob(); elsewhere != "" && resource.Use() != descriptor.UseNone {
 			places = append(places, elsewhere)
 		}
@@ -39,14 +40,14 @@ func refuse(template *v1beta2.ModuleTemplate, allowed artifacts.Registries) stri
 		case host == "":
 			return fmt.Sprintf("%q names no registry", withoutCredentials(place))
 		case !ok:
-			return fmt.Sprintf("registry %s is not one that user-provided templates may use (%s)", host, allowed)
+			return fmt.Sprintf("user-provided templates must not use registry %s (%s)", host, allowed)
 		}
 	}
 	return ""
 }
 
-// contexts lists the places of all repository contexts of a descriptor, in both schemas, also of those that
-// are no longer in effect.
+// contexts returns the addresses of all repository contexts of a descriptor, in both schemas, including those that are
+// no longer in effect.
 func contexts(raw []byte) []string {
 	type repository struct {
 		BaseURL string `json:"baseUrl"`
@@ -58,7 +59,7 @@ func contexts(raw []byte) []string {
 		} `json:"component"`
 	}
 	if err := json.Unmarshal(raw, &content); err != nil {
-		return nil // it was parsed before: what is of other types is none of ours
+		return nil // the descriptor was parsed before: fields of other types are irrelevant
 	}
 	var places []string
 	for _, context := range append(content.RepositoryContexts, content.Component.RepositoryContexts...) {
@@ -69,7 +70,7 @@ func contexts(raw []byte) []string {
 	return places
 }
 
-// withoutCredentials is a reference as it may be said.
+// withoutCredentials returns a reference without credentials, for messages.
 func withoutCredentials(reference string) string {
 	return reference[strings.LastIndex(reference, "@")+1:]
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-func TestWhereAUserProvidedTemplateMayTakeItsPartsFrom(t *testing.T) {
+func TestUserProvidedTemplatesMayUseOnlyAllowedRegistries(t *testing.T) {
 	blob := func(reference string) map[string]any {
 		return map[string]any{
 			"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": "1.0.0",
@@ -38,22 +38,22 @@ func TestWhereAUserProvidedTemplateMayTakeItsPartsFrom(t *testing.T) {
 		allowed    []string
 		want       string
 	}{
-		"without a descriptor it is our own registry": {},
-		"an empty descriptor is fetched from there":   {descriptor: &runtime.RawExtension{Raw: []byte(`{}`)}},
-		"none is allowed by default": {
-			descriptor: ordinary, want: "registry registry.example.com is not one that user-provided templates may use (none is allowed)",
+		"a missing descriptor means our own registry": {},
+		"an empty descriptor is fetched from our own": {descriptor: &runtime.RawExtension{Raw: []byte(`{}`)}},
+		"no registry is allowed by default": {
+			descriptor: ordinary, want: "user-provided templates must not use registry registry.example.com (no registry is allowed)",
 		},
-		"one that is allowed":                   {descriptor: ordinary, allowed: []string{"registry.example.com"}},
-		"hosts are not told apart by case":      {descriptor: change(ordinary, context("https://Registry.Example.com/x")), allowed: []string{"registry.EXAMPLE.com"}},
-		"a port is another registry":            {descriptor: change(ordinary, context("registry.example.com:5000")), allowed: []string{"registry.example.com"}, want: "registry registry.example.com:5000 is not one"},
-		"a longer name is another registry":     {descriptor: change(ordinary, context("registry.example.com.evil.example")), allowed: []string{"registry.example.com"}, want: "registry registry.example.com.evil.example is not one"},
-		"an earlier repository counts too":      {descriptor: change(ordinary, context("evil.example"), context("registry.example.com")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
-		"a blob that is elsewhere":              {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("evil.example/a/b")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
-		"a blob in a registry that is allowed":  {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("other.example/a/b")), allowed: []string{"other.example", "registry.example.com"}},
-		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "has credentials"},
+		"an allowed registry":                   {descriptor: ordinary, allowed: []string{"registry.example.com"}},
+		"the case of hosts does not matter":     {descriptor: change(ordinary, context("https://Registry.Example.com/x")), allowed: []string{"registry.EXAMPLE.com"}},
+		"a port is another registry":            {descriptor: change(ordinary, context("registry.example.com:5000")), allowed: []string{"registry.example.com"}, want: "must not use registry registry.example.com:5000"},
+		"a longer name is another registry":     {descriptor: change(ordinary, context("registry.example.com.evil.example")), allowed: []string{"registry.example.com"}, want: "must not use registry registry.example.com.evil.example"},
+		"an earlier repository counts too":      {descriptor: change(ordinary, context("evil.example"), context("registry.example.com")), allowed: []string{"registry.example.com"}, want: "must not use registry evil.example"},
+		"a blob elsewhere":                      {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("evil.example/a/b")), allowed: []string{"registry.example.com"}, want: "must not use registry evil.example"},
+		"a blob in an allowed registry":         {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("other.example/a/b")), allowed: []string{"other.example", "registry.example.com"}},
+		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "contains credentials"},
 		"an address without a host":             {descriptor: change(ordinary, context("/registry.example.com")), allowed: []string{"registry.example.com"}, want: "names no registry"},
 		"the public registry by its short name": {descriptor: change(ordinary, context("docker.io/library")), allowed: []string{"docker.io"}},
-		"what is no descriptor":                 {descriptor: &runtime.RawExtension{Raw: []byte(`{"component":{"name":7}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor"},
+		"an invalid descriptor":                 {descriptor: &runtime.RawExtension{Raw: []byte(`{"component":{"name":7}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor"},
 		"a descriptor without component": {
 			descriptor: &runtime.RawExtension{Raw: []byte(`{"meta":{"schemaVersion":"v2"}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor",
 		},

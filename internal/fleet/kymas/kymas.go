@@ -1,6 +1,5 @@
-// Package kymas is how every activity on a Kyma begins: it reads the Kyma live, makes sure that it has
-// the uid that is meant and is ours to work on, and writes the finalizer before anything is done that would
-// have to be undone.
+// Package kymas is the first step of every activity on a Kyma. It reads the Kyma live, verifies its uid and ownership,
+// and writes the finalizer before any work that must be undone later.
 package kymas
 
 import (
@@ -21,25 +20,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
-// Ownership says what a Kyma is to this instance.
+// Ownership is the relation of a Kyma to this instance.
 type Ownership string
 
 const (
-	// Gone: it does not exist, or is another one of the same name.
+	// Gone: the Kyma does not exist, or another one has its name.
 	Gone Ownership = "Gone"
-	// NotOurs: another instance manages it.
+	// NotOurs: another instance manages the Kyma.
 	NotOurs Ownership = "NotOurs"
-	// Copy: it was brought by a synchronization and is no Kyma of its own.
+	// Copy: a synchronization wrote this copy of a Kyma.
 	Copy Ownership = "Copy"
-	// Deleting: it is being deleted, which goes on whatever its labels say.
+	// Deleting: the Kyma is being deleted. Its labels do not stop that.
 	Deleting Ownership = "Deleting"
-	// Skipped: its label says to leave it alone.
+	// Skipped: the Kyma's label says to leave it alone.
 	Skipped Ownership = "Skipped"
-	// Ours: it is to be worked on.
+	// Ours: the Kyma must be reconciled.
 	Ours Ownership = "Ours"
 )
 
-// Read reads the Kyma live. The Kyma is nil when it is Gone.
+// Read reads the Kyma live. The Kyma is nil if it is Gone.
 func Read(ctx context.Context, live client.Reader, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
 	kyma := &v1beta2.Kyma{}
 	err := live.Get(ctx, ref.Key(), kyma)
@@ -54,7 +53,8 @@ func Read(ctx context.Context, live client.Reader, settings desired.Settings, re
 	return kyma, ownershipOf(kyma, settings), nil
 }
 
-// ReadNext returns the Kyma as the step before left it in this process, and reads it live unless seen names that version.
+// ReadNext returns the Kyma that the previous step in this process left. It reads the Kyma live unless seen names that
+// version.
 func ReadNext(
 	ctx context.Context, known *fleet.Fleet, live client.Reader, settings desired.Settings, ref kick.Ref, seen []desired.Seen,
 ) (*v1beta2.Kyma, Ownership, error) {
@@ -78,8 +78,8 @@ func ownershipOf(kyma *v1beta2.Kyma, settings desired.Settings) Ownership {
 	return Ours
 }
 
-// ReadFirst is Read for the synchronization, which comes first. A new Kyma comes from the informer and gets its finalizer
-// here: the write succeeds only if nobody else wrote since.
+// ReadFirst is Read for the synchronization, which is the first step. It takes a new Kyma from the informer and writes
+// its finalizer: that write succeeds only if the Kyma has not changed since.
 func ReadFirst(ctx context.Context, known *fleet.Fleet, c client.Client, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
 	kyma := known.NewKyma(ctx, ref)
 	if kyma != nil && ownershipOf(kyma, settings) == Ours && desired.SyncOf(kyma, settings).Enabled && !controllerutil.ContainsFinalizer(kyma, shared.FinalizerKyma) &&
@@ -89,7 +89,8 @@ func ReadFirst(ctx context.Context, known *fleet.Fleet, c client.Client, setting
 	return Read(ctx, c, settings, ref)
 }
 
-// Keep keeps the Kyma for the next step. It returns the version that the next step must name, empty if nothing is kept.
+// Keep keeps the Kyma for the next step. It returns the version that the next step must name. The version is empty if
+// nothing is kept.
 func Keep(known *fleet.Fleet, kyma *v1beta2.Kyma) string {
 	if known.IsLive() {
 		return ""
@@ -98,8 +99,8 @@ func Keep(known *fleet.Fleet, kyma *v1beta2.Kyma) string {
 	return kyma.ResourceVersion
 }
 
-// AddFinalizer writes our finalizer and the label that says whose the Kyma is, where they are missing. The Kyma is
-// updated in place, so that later writes carry its new resource version.
+// AddFinalizer writes our finalizer, and the label that names the managing instance, if they are missing. It updates
+// the Kyma in place, so that later writes have its new resource version.
 func AddFinalizer(ctx context.Context, c client.Client, settings desired.Settings, kyma *v1beta2.Kyma) error {
 	before := kyma.DeepCopy()
 	changed := controllerutil.AddFinalizer(kyma, shared.FinalizerKyma)
@@ -118,16 +119,16 @@ func AddFinalizer(ctx context.Context, c client.Client, settings desired.Setting
 	return nil
 }
 
-// OtherFinalizers are the finalizers of a Kyma that are not ours to take off.
+// OtherFinalizers returns the finalizers of a Kyma that we must not remove.
 func OtherFinalizers(kyma metav1.Object) []string {
 	return lists.Filter(kyma.GetFinalizers(), func(finalizer string) bool {
-		// Earlier generations set a finalizer of its own for the purge.
+		// Earlier generations set an additional finalizer for the purge.
 		return finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge
 	})
 }
 
-// Released tells whether a Kyma is being deleted and none of our finalizers holds it: what is left of it waits for
-// others, and there is nothing to do for us.
+// Released reports whether a Kyma is being deleted without any finalizer of ours. It only waits for others, and we have
+// nothing left to do.
 func Released(kyma *v1beta2.Kyma) bool {
 	return !kyma.DeletionTimestamp.IsZero() && len(OtherFinalizers(kyma)) == len(kyma.Finalizers)
 }

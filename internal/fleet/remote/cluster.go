@@ -1,5 +1,5 @@
-// Package remote is the remote cluster of a Kyma as one synchronization sees it, and how objects are read and written there
-// so that any later change of their spec shows in their metadata (Apply, IsUnchanged). It decides nothing.
+// Package remote represents the remote cluster of a Kyma during one synchronization. It writes objects so that later
+// changes of their spec are visible in their metadata (Apply, IsUnchanged). It makes no decisions.
 package remote
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Cluster is the remote cluster of a Kyma, as one activity sees it.
+// Cluster is the remote cluster of a Kyma during one activity.
 type Cluster struct {
 	client.Client
-	// UID identifies the cluster: the UID of its namespace kube-system.
+	// UID identifies the cluster: it is the UID of its namespace kube-system.
 	UID types.UID
-	// Own is true when the cluster is the control plane itself.
+	// Own is true if the cluster is the control plane itself.
 	Own bool
 	// Writes counts the requests that changed something.
 	Writes int
 }
 
-// FieldOwner is the field owner of what is written into a remote cluster beside the catalog.
+// FieldOwner returns the field owner of everything in a remote cluster except for the catalog.
 func FieldOwner() client.FieldOwner { return client.FieldOwner(shared.FieldManagerRemoteKyma) }

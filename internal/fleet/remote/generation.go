@@ -17,16 +17,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// AnnotationGeneration is the metadata.generation that an object had after we wrote it: any other means
-// that somebody changed its spec since, which is so seen without reading bodies.
+// AnnotationGeneration is the metadata.generation that an object has after our write. A different generation means that
+// somebody changed the spec since, which is visible without reading the body.
 const AnnotationGeneration = shared.OperatorGroup + "/synced-generation"
 
-// IsUnchanged tells whether an object's spec is as it was when we wrote it.
+// IsUnchanged reports whether an object's spec has not changed since our write.
 func IsUnchanged(object metav1.Object) bool {
 	return object.GetAnnotations()[AnnotationGeneration] == strconv.FormatInt(object.GetGeneration(), 10)
 }
 
-// NoteGeneration writes down the generation that an object has after a write, unless it was foreseen.
+// NoteGeneration records the generation that an object has after a write, unless the write predicted it.
 func (r *Cluster) NoteGeneration(ctx context.Context, object client.Object, owner client.FieldOwner) error {
 	if IsUnchanged(object) {
 		return nil
@@ -34,15 +34,15 @@ func (r *Cluster) NoteGeneration(ctx context.Context, object client.Object, owne
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, AnnotationGeneration, object.GetGeneration())
 	err := r.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), owner)
 	if err != nil {
-		return fmt.Errorf("note the generation of %s: %w", object.GetName(), err)
+		return fmt.Errorf("record the generation of %s: %w", object.GetName(), err)
 	}
 	r.Writes++
 	return nil
 }
 
-// Apply applies an object that has in an annotation the generation that it is left with, so that any later
-// change of its spec is seen in its metadata. The body is made for the generation that is expected. It takes
-// one request where that is right, returns how many wrote, and waits a moment for a definition to be served.
+// Apply applies an object with its resulting generation in an annotation, so that later changes of its spec are visible
+// in its metadata. body returns the object for a generation; expected is the predicted one. A correct prediction costs
+// one request. Apply returns the number of writes. It waits a moment until a fresh definition is served.
 func Apply(ctx context.Context, c client.Client, manager string,
 	body func(generation int64) (*unstructured.Unstructured, error), expected int64,
 ) (answer *unstructured.Unstructured, writes int, err error) {
@@ -70,31 +70,32 @@ func Apply(ctx context.Context, c client.Client, manager string,
 		return nil, writes, err
 	}
 	if !bytes.Equal(sent, now) {
-		// An apply leaves alone what others added to the spec.
+		// An apply does not remove fields that others added to the spec.
 		var spec map[string]any
 		if err := json.Unmarshal(sent, &spec); err != nil {
 			return nil, writes, err
 		}
 		answer.Object["spec"] = spec
 		if err := c.Update(ctx, answer, client.FieldOwner(manager)); err != nil {
-			return nil, writes, fmt.Errorf("take out what others added: %w", err)
+			return nil, writes, fmt.Errorf("remove the fields that others added: %w", err)
 		}
 		writes++
 	}
 	if IsUnchanged(answer) {
 		return answer, writes, nil
 	}
-	// Its generation is not as expected. It is applied once more, for a patch by the same manager would make it
-	// a second owner of the annotation.
+	// The prediction was wrong. Apply again, because a patch by the same manager would make that manager a second owner
+	// of the annotation.
 	_, answer, err = apply(answer.GetGeneration())
 	return answer, writes, err
 }
 
-// servedWithin is how long a definition that was just created may take until it is served.
+// servedWithin is how long a fresh definition may take until it is served.
 const servedWithin = 10 * time.Second
 
-// UntilServed repeats a request while the cluster says that it does not serve the kind. A kind whose definition is
-// fresh is not asked for at once, which would be in vain: an API server that has time serves it after a tenth of a second.
+// UntilServed repeats a request while the cluster says that it does not serve the kind. For a fresh definition,
+// UntilServed waits before the first request, which would be in vain: an idle API server needs a tenth of a second to
+// serve it.
 func UntilServed(ctx context.Context, fresh bool, request func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, servedWithin)
 	defer cancel()

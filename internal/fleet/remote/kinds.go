@@ -15,10 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// GroupVersionKind is that of the API machinery.
+// GroupVersionKind is the type of the API machinery.
 type GroupVersionKind = schema.GroupVersionKind
 
-// Kind is a kind of our own API in its stored version.
+// Kind returns a kind of our own API in its stored version.
 func Kind(kind string) GroupVersionKind { return v1beta2.GroupVersion.WithKind(kind) }
 
 // ListMetadata lists objects without their bodies.
@@ -29,24 +29,24 @@ func ListMetadata(ctx context.Context, reader client.Reader, gvk GroupVersionKin
 		return nil, fmt.Errorf("list %ss: %w", gvk.Kind, err)
 	}
 	for i := range list.Items {
-		// The server says only that these are metadata.
+		// The server only says that the items are metadata.
 		list.Items[i].SetGroupVersionKind(gvk)
 	}
 	return list.Items, nil
 }
 
-// KindMissing tells whether an error says that the cluster does not serve the kind at all, as against an
-// object of it that is not there.
+// KindMissing reports whether an error means that the cluster does not serve the kind at all. A missing object of a
+// served kind is another error.
 func KindMissing(err error) bool { return meta.IsNoMatchError(err) || kinds.IsUnserved(err) }
 
-// MetadataOf returns an empty object to read the metadata of a kind into.
+// MetadataOf returns an empty object for reading the metadata of a kind.
 func MetadataOf(gvk GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)
 	return object
 }
 
-// KymaOfMark reads a mark `<namespace>/<name>`.
+// KymaOfMark parses a mark `<namespace>/<name>`.
 func KymaOfMark(mark string) (types.NamespacedName, bool) {
 	namespace, name, ok := strings.Cut(mark, "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// DeleteObject deletes this very object.
+// DeleteObject deletes an object, with its uid as precondition.
 func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	err := r.Delete(ctx, object, client.Preconditions{UID: new(object.UID)})
 	if err != nil {
@@ -21,11 +21,11 @@ func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObject
 	return nil
 }
 
-// Label sets labels and annotations on an object that was read, and touches nothing else of it.
+// Label adds labels and annotations to an object that was read, and changes nothing else.
 func (r *Cluster) Label(ctx context.Context, object client.Object, label, annotate map[string]string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object of an API server", object)
+		return fmt.Errorf("%T is not an object of an API server", object)
 	}
 	object.SetLabels(Merged(object.GetLabels(), label))
 	object.SetAnnotations(Merged(object.GetAnnotations(), annotate))
@@ -36,7 +36,7 @@ func (r *Cluster) Label(ctx context.Context, object client.Object, label, annota
 	return nil
 }
 
-// HasLabels tells whether all wanted labels are there with their values.
+// HasLabels reports whether all wanted labels exist with their values.
 func HasLabels(has, wants map[string]string) bool {
 	for key, value := range wants {
 		if has[key] != value {
@@ -46,5 +46,5 @@ func HasLabels(has, wants map[string]string) bool {
 	return true
 }
 
-// Merged returns base with the entries of over, which win.
+// Merged returns base with the entries of over. The entries of over win.
 func Merged(base, over map[string]string) map[string]string { return labels.Merge(base, over) }

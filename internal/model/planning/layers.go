@@ -31,7 +31,7 @@ func layersOf(described *versions.Descriptor, repository string) (layers, *versi
 		return found, versions.Refuse(reasonOf(problems), "component %s: %v", described.Component, problems.ToAggregate())
 	}
 	if repo, _ := described.Place(repository); repo == "" && contents.NeedRepository() {
-		return found, versions.Refuse(versions.ReasonInvalidDescriptor, "component %s: no repositoryContexts say where its resources are",
+		return found, versions.Refuse(versions.ReasonInvalidDescriptor, "component %s: no repositoryContexts name the repository of its resources",
 			described.Component)
 	}
 	found.install = v1beta2.InstallInfo{Name: contents.Install.Name, Source: *imageOf(described, contents.Install, repository)}

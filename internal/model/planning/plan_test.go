@@ -524,7 +524,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:   "template and descriptor must agree on the version",
 			setup:  setup{kyma: keda(nil), templates: templates(modified(ct("keda", "regular", "1.0.0"), func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.1" }))},
-			action: ActionNone, channel: "regular", version: "1.0.1", template: "keda-regular", reason: versions.ReasonInvalidDescriptor, message: "is of version 1.0.1, but its component",
+			action: ActionNone, channel: "regular", version: "1.0.1", template: "keda-regular", reason: versions.ReasonInvalidDescriptor, message: "has version 1.0.1, but its component",
 		},
 		{
 			name:   "an empty descriptor without release meta is of no component",

@@ -1,9 +1,16 @@
-// Package fault classifies what goes wrong while working on a cluster, once, where it is understood,
-// and carries the classification over the activity boundary.
+// Package fault classifies the errors of work on a cluster, and carries the classification from activities to
+// workflows.
 //
-// The kinds follow docs/design/workflows-and-signals.md#faults: what is transient is retried by the activity; what cannot
-// succeed without a change is reported and waits for the change; a cluster that cannot be reached is
-// not retried after some minutes.
+// The code that understands an error classifies it once, with New or an Error literal. An activity returns
+// ToTemporal(err); the workflow reads the Fault with FromTemporal. Outside of workflows, Of returns the Fault. An error
+// without a classification is Transient.
+//
+// The kinds follow docs/design/workflows-and-signals.md#faults:
+//
+//   - The activity retries a Transient fault.
+//   - A Rejected fault is reported, and waits for a change of its input.
+//   - An Unreachable cluster is not retried after some minutes.
+//   - Pending is a wait, not an error.
 package fault
 
 import (
@@ -14,18 +21,18 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Kind says what can be done about an error.
+// Kind says how an error can be handled.
 type Kind string
 
 const (
-	// Transient errors (network inside the control plane, 429, 5xx, conflict) may go away by trying again.
+	// Transient errors may go away with a retry: network errors inside the control plane, 429, 5xx, conflicts.
 	Transient Kind = "Transient"
-	// Rejected cannot succeed until an input changes: bad descriptor, wrong digest, unknown channel,
-	// forbidden downgrade, refused kubeconfig.
+	// Rejected errors persist until an input changes: a bad descriptor, a wrong digest, an unknown channel, a forbidden
+	// downgrade, a refused kubeconfig.
 	Rejected Kind = "Rejected"
-	// Unreachable means that the remote cluster or its access is at fault.
+	// Unreachable means that the remote cluster, or our access to it, is at fault.
 	Unreachable Kind = "Unreachable"
-	// Pending is no error but a wait: what is waited for is not there yet.
+	// Pending is a wait for something that does not exist yet. It is not an error.
 	Pending Kind = "Pending"
 )
 
@@ -34,27 +41,28 @@ type Error struct {
 	Kind Kind
 	// Reason is a CamelCase word for conditions and Events, e.g. "AccessSecretNotFound".
 	Reason string
-	// Message is for people: it names objects, never bodies or credentials. What becomes a Fault of it is bounded: see
-	// the function Message.
+	// Message is for people. It names objects, never bodies or credentials. The function Message bounds it when it
+	// becomes a Fault.
 	Message string
-	// Hint, where set, says what can be done about it, for the field beside the message. Where it is empty, the
-	// reason's general hint is shown.
+	// Hint says how to fix the error; a field beside the message shows it. If it is empty, that field shows the general
+	// hint for the reason.
 	Hint string
-	// Cause may be nil. It is not carried into workflow histories.
+	// Cause may be nil. It never gets into workflow histories.
 	Cause error
-	// RetryAfter is when a Pending or Transient error should be retried; 0 means by the policy.
+	// RetryAfter is the delay before a retry of a Pending or Transient error. Zero leaves the delay to the retry
+	// policy.
 	RetryAfter time.Duration
-	// Persistent, where set, is what a Transient error becomes when it persists after all attempts of an activity: an
-	// API server that fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason
-	// are used.
+	// Persistent is the fault that a Transient error becomes if all attempts of an activity fail: an API server that
+	// fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason are used. It may be
+	// zero.
 	Persistent Fault
-	// SlowRetry is true for a Transient error that only people can correct, but not in an input of ours: an activity does
-	// not retry, and a workflow retries at its slowest rate.
+	// SlowRetry marks a Transient error that only people can fix, outside of our inputs. An activity does not retry it;
+	// a workflow retries it at the slowest rate.
 	SlowRetry bool
 }
 
-// New returns an error of the given kind; the message is formatted like fmt.Errorf, and an error
-// argument wrapped with %w becomes its cause.
+// New returns an error of the given kind. The message is formatted like fmt.Errorf; an error wrapped with %w becomes
+// the cause.
 func New(kind Kind, reason, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Reason: reason, Message: Message(err.Error()), Cause: errors.Unwrap(err)}
@@ -62,7 +70,7 @@ func New(kind Kind, reason, format string, args ...any) *Error {
 
 func (e *Error) Error() string { return e.Message }
 
-// WithHint returns the error with what can be done about it, formatted like fmt.Sprintf.
+// WithHint returns a copy of the error with a hint, formatted like fmt.Sprintf.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	hinted := *e
 	hinted.Hint = fmt.Sprintf(format, args...)
@@ -72,7 +80,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Fault is what a workflow sees of an error.
+// Fault is the form of an error that workflows see.
 type Fault struct {
 	Kind    Kind   `json:"kind"`
 	Reason  string `json:"reason"`
@@ -83,10 +91,10 @@ type Fault struct {
 	SlowRetry bool `json:"slowRetry,omitempty"`
 }
 
-// IsZero tells whether there is no fault.
+// IsZero reports whether there is no fault.
 func (f Fault) IsZero() bool { return f.Kind == "" }
 
-// Of classifies an error outside of workflows. An error that nobody classified is Transient.
+// Of classifies an error outside of workflows. An error without a classification is Transient.
 func Of(err error) Fault {
 	if err == nil {
 		return Fault{}
@@ -97,7 +105,7 @@ func Of(err error) Fault {
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
 }
 
-// OfPersistent classifies an error that is not retried: see Error.Persistent.
+// OfPersistent classifies an error after the last retry: see Error.Persistent.
 func OfPersistent(err error) Fault {
 	f := Of(err)
 	if known, ok := errors.AsType[*Error](err); ok && !known.Persistent.IsZero() {
@@ -106,13 +114,13 @@ func OfPersistent(err error) Fault {
 	return f
 }
 
-// ToTemporal converts an error for return from an activity: what cannot succeed, or not soon, becomes non-retryable,
-// a wait becomes benign (no error metrics, no warnings) with its own delay. What is Temporal's already is
-// returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
+// ToTemporal converts an error for return from an activity. An error that a retry cannot fix soon becomes
+// non-retryable. A wait becomes benign, without error metrics and warnings, and has its own delay. Errors of Temporal
+// stay as they are: a cancellation must reach the workflow as a cancellation, not as a failed step.
 func ToTemporal(err error) error { return toTemporal(err, false) }
 
-// ToTemporalAtOnce is ToTemporal for an error that the workflow is to get now, also where another attempt of the
-// activity could help: the workflow retries at its own rate.
+// ToTemporalAtOnce is like ToTemporal, but also stops the activity's retries of Transient errors. The workflow gets the
+// error now, and retries at its own rate.
 func ToTemporalAtOnce(err error) error { return toTemporal(err, true) }
 
 func toTemporal(err error, atOnce bool) error {
@@ -121,7 +129,7 @@ func toTemporal(err error, atOnce bool) error {
 		return err
 	}
 	f := Of(err)
-	// The workflow gets it when the activity's own attempts are over.
+	// The workflow gets these details after the activity's last attempt.
 	options := temporal.ApplicationErrorOptions{Details: []any{OfPersistent(err)}}
 	if known, ok := errors.AsType[*Error](err); ok {
 		options.NextRetryDelay = known.RetryAfter
@@ -137,8 +145,8 @@ func toTemporal(err error, atOnce bool) error {
 	return temporal.NewApplicationErrorWithOptions(f.Message, f.Reason, options)
 }
 
-// FromTemporal reads in a workflow what an activity returned. Time-outs are Transient, and a
-// cancellation is no fault: ask temporal.IsCanceledError first.
+// FromTemporal returns the fault in an activity's error, for workflows. Timeouts are Transient. A cancellation is no
+// fault: check temporal.IsCanceledError first.
 func FromTemporal(err error) Fault {
 	if err == nil {
 		return Fault{}

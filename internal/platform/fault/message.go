@@ -7,19 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMessage is how many bytes the message of a fault has at most. Everything that a fault gets into can take that: a
-// log, a status, an Event, and a workflow's history, which refuses what is too large or not UTF-8, and with it all that
-// an activity has to say.
+// MaxMessage is the greatest length of a fault's message in bytes. Every destination of a fault can hold that: a log, a
+// status, an Event, and a workflow's history. A history refuses the whole result of an activity if a text in it is too
+// large or not UTF-8.
 const MaxMessage = 1 << 10
 
-// Message makes one line of valid UTF-8 with at most MaxMessage bytes of a text, wherever it came from.
+// Message returns the text as one line of valid UTF-8 with at most MaxMessage bytes.
 func Message(text string) string { return Shorten(text, MaxMessage) }
 
-// Shorten makes one line of valid UTF-8 with at most limit bytes of a text, without characters that cannot be seen or
-// change how others are shown; "…" stands for what is omitted at the end. A text that is all that already stays as it is.
+// Shorten returns the text as one line of valid UTF-8 with at most limit bytes. It removes invisible characters and
+// those that change how other characters are displayed. A final "…" marks omitted text. A text that already complies
+// stays unchanged.
 func Shorten(text string, limit int) string {
 	const more = "…"
-	// Lines and characters that are none may make it shorter, but nobody reads megabytes to find that out.
+	// Removing line breaks and invisible characters may shorten the text, but scanning megabytes for them is not worth
+	// it.
 	if longest := 4 * (limit + len(more)); len(text) > longest {
 		text = oneLine(text[:longest]) + more
 	} else {
@@ -35,7 +37,7 @@ func Shorten(text string, limit int) string {
 	return text[:cut] + more
 }
 
-// List joins as many of a list as fit into limit bytes, and says how many more there are.
+// List joins as many elements as fit into limit bytes, and says how many more there are.
 func List(all []string, separator string, limit int) string {
 	whole := 0
 	for _, each := range all {
@@ -69,7 +71,7 @@ func andMore(number int) string {
 	return fmt.Sprintf(" and %d more", number)
 }
 
-// oneLine joins the lines of a text and takes out what is no text.
+// oneLine joins the lines of a text and removes invalid and invisible characters.
 func oneLine(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, unseen) {
 		return text
@@ -97,7 +99,8 @@ func oneLine(text string) string {
 	return joined.String()
 }
 
-// unseen tells what is no character of a line: controls, and what separates lines or changes the direction of a text.
+// unseen reports whether r has no place in a line: controls, separators, and characters that change the direction of
+// text.
 func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }

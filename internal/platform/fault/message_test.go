@@ -44,7 +44,7 @@ func TestAMessageIsOneLineOfBoundedLength(t *testing.T) {
 	require.Equal(t, "größer", fault.Shorten("größer", len("größer")))
 }
 
-func TestNoFaultIsTooLargeOrNoText(t *testing.T) {
+func TestEveryFaultIsBoundedAndValidText(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 10<<20) + "\xff\n"
 	bounded := func(message string) {
@@ -70,7 +70,7 @@ func TestNoFaultIsTooLargeOrNoText(t *testing.T) {
 	bounded(fault.FromTemporal(errors.New(long)).Message)
 }
 
-func TestAListNamesWhatFitsAndHowManyMoreThereAre(t *testing.T) {
+func TestAListNamesTheElementsThatFitAndCountsTheRest(t *testing.T) {
 	t.Parallel()
 	many := strings.Split(strings.Repeat("module,", 10_000), ",")[:10_000]
 	for name, test := range map[string]struct {
@@ -82,9 +82,9 @@ func TestAListNamesWhatFitsAndHowManyMoreThereAre(t *testing.T) {
 		"all fit exactly":             {[]string{"a", "b", "c"}, 7, "a, b, c"},
 		"one too many":                {[]string{"alpha", "beta", "gamma"}, 17, "alpha and 2 more"},
 		"thousands":                   {many, 40, "module, module, module and 9997 more"},
-		"one that is too long":        {[]string{strings.Repeat("ü", 100)}, 10, "üüü…"},
-		"a first that is too long":    {[]string{strings.Repeat("x", 100), "b"}, 20, "xxxxxx… and 1 more"},
-		"a later one is too long":     {[]string{"a", strings.Repeat("x", 100)}, 20, "a and 1 more"},
+		"a single long element":       {[]string{strings.Repeat("ü", 100)}, 10, "üüü…"},
+		"a long first element":        {[]string{strings.Repeat("x", 100), "b"}, 20, "xxxxxx… and 1 more"},
+		"a long later element":        {[]string{"a", strings.Repeat("x", 100)}, 20, "a and 1 more"},
 		"as long as the limit allows": {[]string{"a", "bc"}, 5, "a, bc"},
 	} {
 		require.Equal(t, test.want, fault.List(test.all, ", ", test.limit), name)

@@ -6,48 +6,48 @@ import (
 	"maps"
 )
 
-// Part names a part of the work on a Kyma that can fail while the others succeed. Its value is also its key in workflow
-// histories (MarshalWith), so it never changes.
+// Part names a part of the work on a Kyma that can fail while others succeed. Its value is also its key in workflow
+// histories (MarshalWith), so it must never change.
 type Part string
 
 const (
 	// PartSync is the synchronization as a whole.
 	PartSync Part = "sync"
-	// PartInvalid is an edit of the remote Kyma that cannot be accepted.
+	// PartInvalid is an edit of the remote Kyma that we cannot accept.
 	PartInvalid Part = "invalid"
-	// PartResolve is what writes the Manifests.
+	// PartResolve writes the Manifests.
 	PartResolve Part = "resolve"
-	// PartReport is what writes the status.
+	// PartReport writes the status.
 	PartReport Part = "report"
-	// PartDefinitions are the CustomResourceDefinitions in the remote cluster.
+	// PartDefinitions writes the CustomResourceDefinitions in the remote cluster.
 	PartDefinitions Part = "definitions"
-	// PartCatalog is the module catalog in the remote cluster.
+	// PartCatalog writes the module catalog in the remote cluster.
 	PartCatalog Part = "catalog"
-	// PartPullSecret is the image pull Secret in the remote cluster.
+	// PartPullSecret writes the image pull Secret in the remote cluster.
 	PartPullSecret Part = "pullSecret"
-	// PartMove is the move of the remote Kyma to another place.
+	// PartMove moves the remote Kyma to another place.
 	PartMove Part = "move"
-	// PartTemplates is the import of templates from the remote cluster.
+	// PartTemplates imports templates from the remote cluster.
 	PartTemplates Part = "templates"
-	// PartAgent is the agent in the remote cluster.
+	// PartAgent installs the agent in the remote cluster.
 	PartAgent Part = "agent"
 )
 
-// Parts are the faults of parts; those that succeeded are not in it.
+// Parts holds the fault of each part that failed.
 type Parts map[Part]Fault
 
-// reportOrder is the order in which people should fix parts that failed.
+// reportOrder returns the parts in the order in which people should fix them.
 func reportOrder() []Part {
 	return []Part{PartSync, PartInvalid, PartResolve, PartDefinitions, PartCatalog, PartPullSecret, PartMove, PartTemplates, PartAgent}
 }
 
-// retryOrder is the order in which parts decide about the next attempt. An invalid edit is not in it: only another edit
-// helps, which is noticed by itself.
+// retryOrder returns the parts in the order in which they decide about the next attempt. PartInvalid is absent: only
+// another edit helps, and an edit triggers an attempt anyway.
 func retryOrder() []Part {
 	return []Part{PartSync, PartResolve, PartReport, PartDefinitions, PartCatalog, PartTemplates, PartPullSecret, PartMove, PartAgent}
 }
 
-// ToReport is the fault that people should fix first; zero where nothing failed. What is merely not done yet comes last.
+// ToReport returns the fault that people should fix first, or a zero Fault if nothing failed. Pending faults come last.
 func (p Parts) ToReport() Fault {
 	var pending Fault
 	for _, part := range reportOrder() {
@@ -62,8 +62,8 @@ func (p Parts) ToReport() Fault {
 	return pending
 }
 
-// ToRetry is the fault that decides about the next attempt: one that can be retried before one that waits for a change;
-// zero where nothing failed.
+// ToRetry returns the fault that decides about the next attempt, or a zero Fault if nothing failed. A fault that a
+// retry may fix takes precedence over one that waits for a change.
 func (p Parts) ToRetry() Fault {
 	var worst Fault
 	for _, part := range retryOrder() {
@@ -74,7 +74,7 @@ func (p Parts) ToRetry() Fault {
 	return worst
 }
 
-// Any tells whether the fault of any part is such.
+// Any reports whether the condition holds for the fault of any part.
 func (p Parts) Any(such func(Fault) bool) bool {
 	for _, f := range p {
 		if such(f) {
@@ -84,7 +84,7 @@ func (p Parts) Any(such func(Fault) bool) bool {
 	return false
 }
 
-// With returns a copy in which the part has this fault, or is missing where the fault is zero.
+// With returns a copy in which the part has this fault. A zero fault removes the part.
 func (p Parts) With(part Part, f Fault) Parts {
 	all := maps.Clone(p)
 	if f.IsZero() {
@@ -98,8 +98,9 @@ func (p Parts) With(part Part, f Fault) Parts {
 	return all
 }
 
-// MarshalWith encodes a struct, which must not have the faults itself, with the fault of each part beside its fields:
-// `{"outcome": …, "catalog": {"kind": …}}`. Histories have had them so since before there were Parts.
+// MarshalWith encodes a struct and adds the fault of each part beside its fields: `{"outcome": …, "catalog": {"kind":
+// …}}`. The struct must not contain the faults itself. Histories have used this form since before the type Parts
+// existed.
 func (p Parts) MarshalWith(rest any) ([]byte, error) {
 	encoded, err := json.Marshal(rest)
 	if err != nil || len(p) == 0 {
@@ -115,7 +116,7 @@ func (p Parts) MarshalWith(rest any) ([]byte, error) {
 	return append(append(encoded[:len(encoded)-1], ','), parts[1:]...), nil
 }
 
-// UnmarshalParts decodes what MarshalWith encoded; the rest is what else is there.
+// UnmarshalParts decodes the output of MarshalWith: it returns the faults, and decodes the other fields into rest.
 func UnmarshalParts(encoded []byte, rest any) (Parts, error) {
 	if err := json.Unmarshal(encoded, rest); err != nil {
 		return nil, err

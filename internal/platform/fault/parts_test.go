@@ -35,7 +35,7 @@ func TestPartsAreEncodedBesideTheOtherFields(t *testing.T) {
 	}
 }
 
-func TestAZeroFaultInAHistoryIsNone(t *testing.T) {
+func TestAZeroFaultInAHistoryCountsAsNoFault(t *testing.T) {
 	var rest struct{}
 	parts, err := UnmarshalParts([]byte(`{"catalog":{"kind":"","reason":"","message":""},"other":1}`), &rest)
 	require.NoError(t, err)
@@ -51,15 +51,15 @@ func TestTheOrderOfPartsDecides(t *testing.T) {
 		parts      Parts
 		fix, retry string
 	}{
-		"nothing failed":                     {nil, "", ""},
-		"the whole comes first":              {Parts{PartSync: transient("a"), PartCatalog: transient("b")}, "a", "a"},
-		"what can be retried decides":        {Parts{PartSync: rejected("a"), PartCatalog: transient("b")}, "a", "b"},
-		"of what cannot, the last":           {Parts{PartSync: rejected("a"), PartMove: rejected("b"), PartTemplates: rejected("c")}, "a", "b"},
-		"an invalid edit is not retried":     {Parts{PartInvalid: rejected("a")}, "a", ""},
-		"the report is nobody's to fix":      {Parts{PartReport: transient("a")}, "", "a"},
-		"templates come before a move again": {Parts{PartMove: transient("a"), PartTemplates: transient("b")}, "a", "b"},
-		"what is not done yet comes last":    {Parts{PartCatalog: {Kind: Pending, Reason: "a"}, PartTemplates: transient("b")}, "b", "a"},
-		"but is there":                       {Parts{PartCatalog: {Kind: Pending, Reason: "a"}}, "a", "a"},
+		"nothing failed":                      {nil, "", ""},
+		"the whole sync comes first":          {Parts{PartSync: transient("a"), PartCatalog: transient("b")}, "a", "a"},
+		"a retryable fault decides":           {Parts{PartSync: rejected("a"), PartCatalog: transient("b")}, "a", "b"},
+		"without one, the last part decides":  {Parts{PartSync: rejected("a"), PartMove: rejected("b"), PartTemplates: rejected("c")}, "a", "b"},
+		"an invalid edit is not retried":      {Parts{PartInvalid: rejected("a")}, "a", ""},
+		"people cannot fix the report":        {Parts{PartReport: transient("a")}, "", "a"},
+		"templates are retried before a move": {Parts{PartMove: transient("a"), PartTemplates: transient("b")}, "a", "b"},
+		"pending comes last":                  {Parts{PartCatalog: {Kind: Pending, Reason: "a"}, PartTemplates: transient("b")}, "b", "a"},
+		"but is reported":                     {Parts{PartCatalog: {Kind: Pending, Reason: "a"}}, "a", "a"},
 	} {
 		require.Equal(t, test.fix, test.parts.ToReport().Reason, name)
 		require.Equal(t, test.retry, test.parts.ToRetry().Reason, name)

@@ -1,4 +1,5 @@
-// Package heartbeat keeps an activity that writes alive, and stops it where it cannot be kept alive.
+// Package heartbeat keeps a writing activity alive with heartbeats, and cancels its context if no heartbeat gets
+// through.
 package heartbeat
 
 import (
@@ -13,17 +14,17 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// ErrLost is the cause with which the context is cancelled when no heartbeat got through for a heartbeat
-// time-out. By then another attempt may be running: this one must not write any more.
+// ErrLost is the cause of the context's cancellation after no heartbeat got through for a heartbeat timeout. By then
+// another attempt may be running, so this attempt must stop writing.
 var ErrLost = errors.New("no heartbeat got through: another attempt may have taken over")
 
-// Every heartbeats in the background each interval until stop is called. The context it returns is
-// cancelled when the activity is asked to cancel, when the server does not know it any more, and with
-// cause ErrLost when no heartbeat got through for the activity's heartbeat time-out
-// (docs/design/workflows-and-signals.md#activities-that-write:
-// no zombie writes late). stop waits for the background work to end; call it before returning.
+// Every heartbeats in the background at each interval until stop is called. It cancels the returned context if the
+// activity is asked to cancel, if the server does not know the activity any more, or, with cause ErrLost, if no
+// heartbeat got through for the activity's heartbeat timeout. No zombie attempt writes late
+// (docs/design/workflows-and-signals.md#activities-that-write). Call stop before returning; it waits for the background
+// work to end.
 //
-// It is for the context of an activity that was scheduled with a heartbeat time-out; a local one never is.
+// The context must belong to an activity that was scheduled with a heartbeat timeout. Local activities never have one.
 func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	info := activity.GetInfo(ctx)
@@ -31,7 +32,7 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 	beat := func(ctx context.Context) error {
 		return temporalClient.RecordActivityHeartbeat(ctx, info.TaskToken)
 	}
-	// The SDK reports a cancellation only when it learned of it itself, from a heartbeat of its own.
+	// The SDK reports a cancellation only if it learned of it from one of its own heartbeats.
 	record := func() { activity.RecordHeartbeat(ctx) }
 	p := keepAlive{interval: interval, timeout: info.HeartbeatTimeout, beat: beat, cancel: cancel, ended: record}
 
@@ -48,19 +49,19 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 	}
 }
 
-// keepAlive is one activity's background heartbeat.
+// keepAlive sends the background heartbeats of one activity.
 type keepAlive struct {
 	interval, timeout time.Duration
 	beat              func(context.Context) error
 	cancel            context.CancelCauseFunc
-	// ended is called when the server says that this attempt is over.
+	// ended is called when the server answers that this attempt is over.
 	ended func()
 }
 
 func (p keepAlive) run(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(p.interval)
 	defer ticker.Stop()
-	// The deadline fires by itself, also while a heartbeat hangs.
+	// The deadline fires even while a heartbeat hangs.
 	deadline := time.AfterFunc(p.timeout, func() { p.cancel(ErrLost) })
 	defer deadline.Stop()
 	for {
@@ -75,7 +76,8 @@ func (p keepAlive) run(ctx context.Context, done <-chan struct{}) {
 		err := p.beat(ctx)
 		switch {
 		case err == nil:
-			// The server's time-out runs from when it heard of us, which may be long before its answer came.
+			// The server's timeout runs from the time at which it received the heartbeat, which may be long before its
+			// answer arrives.
 			deadline.Reset(p.timeout - time.Since(sent))
 		case ends(err):
 			p.ended()
@@ -85,9 +87,9 @@ func (p keepAlive) run(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// Error is what an activity that got the context of Every returns for its own error: a cancellation where it
-// was asked to cancel, and that its time was over where it was, so that the workflow sees that and not how the
-// work was cut off.
+// Error returns the error that an activity should return if it used the context of Every: a cancellation if the
+// activity was asked to cancel, or a timeout if its time is over. The workflow then sees that reason instead of the
+// error of the interrupted request.
 func Error(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -99,13 +101,13 @@ func Error(ctx context.Context, err error) error {
 	case errors.Is(cause, ErrLost):
 		return cause
 	case errors.Is(cause, context.DeadlineExceeded):
-		// Our time is over; that says nothing about who was asked last.
+		// Our time is over; the error of the last request says nothing about the server that it went to.
 		return fmt.Errorf("the step did not finish in time: %w", cause)
 	}
 	return err
 }
 
-// ends tells whether the answer to a heartbeat means that this attempt is over.
+// ends reports whether the answer to a heartbeat means that this attempt is over.
 func ends(err error) bool {
 	var gone *serviceerror.NotFound
 	var inactive *serviceerror.NamespaceNotActive

@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// keptAlive runs work with heartbeats that are answered as given, and returns its context.
+// keptAlive runs work with heartbeats that get the given answers, and returns its context.
 func keptAlive(t *testing.T, beat func(context.Context) error) (ctx context.Context, told *bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -56,17 +56,17 @@ func TestWorkStopsWhenNoHeartbeatGotThroughForItsTimeout(t *testing.T) {
 				ctx, _ := keptAlive(t, beat)
 				time.Sleep(9 * time.Second)
 				synctest.Wait()
-				require.NoError(t, ctx.Err(), "a few lost ones do not matter")
+				require.NoError(t, ctx.Err(), "a few lost heartbeats do not matter")
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				require.ErrorIs(t, context.Cause(ctx), ErrLost)
-				require.ErrorIs(t, Error(ctx, context.Canceled), ErrLost, "it is not taken for a cancellation")
+				require.ErrorIs(t, Error(ctx, context.Canceled), ErrLost, "a lost heartbeat is not a cancellation")
 			})
 		})
 	}
 }
 
-func TestTheTimeThatAHeartbeatTookCounts(t *testing.T) {
+func TestTheTimeOfAHeartbeatRequestCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		beats := 0
@@ -79,31 +79,31 @@ func TestTheTimeThatAHeartbeatTookCounts(t *testing.T) {
 			time.Sleep(8 * time.Second)
 			return nil
 		})
-		time.Sleep(12 * time.Second) // sent after 1 s, answered after 9 s, and the last: the server gives up after 11 s
+		time.Sleep(12 * time.Second) // sent after 1 s and answered after 9 s, then none: the server gives up after 11 s
 		synctest.Wait()
 		require.ErrorIs(t, context.Cause(ctx), ErrLost)
 	})
 }
 
-func TestWorkStopsWhenTheServerSaysThatItIsOver(t *testing.T) {
+func TestWorkStopsWhenTheServerEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{
 		"cancellation was requested": temporal.NewCanceledError(),
-		"the attempt is not known":   serviceerror.NewNotFound("timed out"),
+		"the attempt is unknown":     serviceerror.NewNotFound("timed out"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, told := keptAlive(t, func(context.Context) error { return answer })
 				<-ctx.Done()
-				require.True(t, *told, "the SDK must learn of it too")
+				require.True(t, *told, "the SDK must learn of the cancellation too")
 				require.Equal(t, temporal.IsCanceledError(answer), temporal.IsCanceledError(Error(ctx, ctx.Err())))
 			})
 		})
 	}
 }
 
-func TestWorkWhoseTimeIsOverSaysSo(t *testing.T) {
+func TestWorkThatTimesOutSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()

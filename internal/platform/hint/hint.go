@@ -45,13 +45,13 @@ func (r Reason) remedy() string {
 // For returns what to do about a reason, and an empty text if nobody has to act.
 func For(reason string) string { return remedies()[reason] }
 
-// Or returns what is known of the one case, or else what can be done about its reason.
+// Or returns the hint for the particular case, or else the remedy for its reason.
 func Or(particular, reason string) string {
 	return cmp.Or(particular, For(reason))
 }
 
-// Of returns what can be done about an error: what is known of the one case, or of its reason. Of an error that nobody has
-// classified, nothing is known.
+// Of returns the hint of an error, or else the remedy for its reason. It returns an empty string for an error without a
+// classification.
 func Of(err error) string {
 	var known *fault.Error
 	if !errors.As(err, &known) {
@@ -60,7 +60,7 @@ func Of(err error) string {
 	return Or(known.Hint, known.Reason)
 }
 
-// With returns a message with what can be done about it, for texts that have no field of their own for that.
+// With appends a remedy to a message, for texts that have no separate field for hints.
 func With(message, todo string) string {
 	if todo == "" {
 		return message
@@ -68,8 +68,8 @@ func With(message, todo string) string {
 	return message + " (" + todo + ")"
 }
 
-// OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.
-const OtherFinalizers = "whoever set these finalizers must take them off"
+// OtherFinalizers is the remedy if finalizers of other owners block the removal of a resource.
+const OtherFinalizers = "whoever set these finalizers must remove them"
 
 // Recorder records Events. A client-go record.EventRecorder is one.
 type Recorder interface {
@@ -77,8 +77,8 @@ type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }
 
-// Record records an Event with what can be done about it, which is in an annotation beside the message. Both are bounded
-// like the message of a fault.
+// Record records an Event and puts its hint into an annotation. Message and hint are bounded like the message of a
+// fault.
 func Record(events Recorder, object runtime.Object, eventType, reason, message, hint string) {
 	message = fault.Message(message)
 	if hint == "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-func TestAReasonComesWithWhatCanBeDoneAboutIt(t *testing.T) {
+func TestAReasonHasAHint(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "renew the Secret", hint.For("UnreachableUnauthorized"))
-	require.Empty(t, hint.For("Ready"), "nothing need be done")
+	require.Empty(t, hint.For("Ready"), "nothing needs to be done")
 	require.Empty(t, hint.For("Unheard"))
 	require.Equal(t, "did you mean keda?", hint.Or("did you mean keda?", "ModuleNotFound"))
 	require.Equal(t, hint.For("ModuleNotFound"), hint.Or("", "ModuleNotFound"))
@@ -42,7 +42,7 @@ func TestNoHintIsGivenIfNobodyHasToAct(t *testing.T) {
 	}
 }
 
-// recorded are the messages and hints of Events.
+// recorded holds the messages and hints of Events.
 type recorded []string
 
 func (r *recorded) Event(_ runtime.Object, _, _, message string) { *r = append(*r, message) }
@@ -51,7 +51,7 @@ func (r *recorded) AnnotatedEventf(_ runtime.Object, annotations map[string]stri
 	*r = append(*r, fmt.Sprintf(format, args...), annotations[shared.AnnotationHint])
 }
 
-func TestAnEventIsOfBoundedSizeWhoeverWroteItsTexts(t *testing.T) {
+func TestTheSizeOfAnEventIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("größer \n", 10_000)
 	var texts recorded

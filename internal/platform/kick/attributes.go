@@ -8,13 +8,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Search attributes. A process registers them when it starts.
+// Search attributes. A process registers them at its start.
 const (
 	AttributeKymaName      = "KymaName"
 	AttributeKymaState     = "KymaState"
 	AttributeKymaChannel   = "KymaChannel"
 	AttributeRemoteCluster = "RemoteCluster"
-	// AttributeFailingModules are the names of modules with the state Error.
+	// AttributeFailingModules holds the names of modules with the state Error.
 	AttributeFailingModules = "FailingModules"
 )
 
@@ -23,7 +23,7 @@ func SearchAttributes() []string {
 	return []string{AttributeKymaName, AttributeKymaState, AttributeKymaChannel, AttributeRemoteCluster, AttributeFailingModules}
 }
 
-// TypeOf is the type of a search attribute.
+// TypeOf returns the type of a search attribute.
 func TypeOf(attribute string) enumspb.IndexedValueType {
 	if attribute == AttributeFailingModules {
 		return enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
@@ -31,10 +31,10 @@ func TypeOf(attribute string) enumspb.IndexedValueType {
 	return enumspb.INDEXED_VALUE_TYPE_KEYWORD
 }
 
-// Attributes are search attributes by name.
+// Attributes holds the values of search attributes by name.
 type Attributes map[string]string
 
-// typed are the attributes that are not empty, as a start takes them.
+// typed returns the attributes that are not empty, for the start of a workflow.
 func (a Attributes) typed() temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range slices.Sorted(maps.Keys(a)) {

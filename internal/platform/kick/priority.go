@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxFairnessKey is the most bytes that Temporal takes of a fairness key.
+// maxFairnessKey is the greatest length of a fairness key that Temporal accepts, in bytes.
 const maxFairnessKey = 64
 
-// Tenants says by the name of a Kyma which tenant it belongs to; empty where nothing says so.
+// Tenants returns the tenant of a Kyma by its name, or an empty string if the tenant is unknown.
 type Tenants func(ctx context.Context, kyma types.NamespacedName) string
 
-// fairnessKey is a tenant's name as Temporal takes it.
+// fairnessKey returns the tenant's name, or its hash if Temporal would refuse the name as too long.
 func fairnessKey(tenant string) string {
 	if len(tenant) <= maxFairnessKey {
 		return tenant

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// startedAs sends a kick and returns the priority of the workflow that it would start.
+// startedAs sends a kick and returns the priority of the workflow that the kick would start.
 func startedAs(t *testing.T, send func(*Sender) error) temporal.Priority {
 	t.Helper()
 	server, started := &mocks.Client{}, temporal.Priority{}
@@ -30,7 +30,8 @@ func startedAs(t *testing.T, send func(*Sender) error) temporal.Priority {
 	return started
 }
 
-// It sleeps between looks for months: were it started for a new version, edits would come last ever after.
+// A Kyma's workflow sleeps between reconciles for months. If a new version had started it with a low priority, edits
+// would come last ever after.
 func TestTheWorkflowOfAKymaHasNoPriorityOfItsOwn(t *testing.T) {
 	for _, urgent := range []bool{true, false} {
 		started := startedAs(t, func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r", Urgent: urgent}) })
@@ -38,7 +39,7 @@ func TestTheWorkflowOfAKymaHasNoPriorityOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestATenantsNameIsOneThatTemporalTakes(t *testing.T) {
+func TestTemporalAcceptsEveryTenantAsFairnessKey(t *testing.T) {
 	of := func(name string) string {
 		ref := Ref{Namespace: "kcp-system", Name: name, UID: "u"}
 		return startedAs(t, func(s *Sender) error { return s.Kyma(t.Context(), ref, Kick{Reason: "r"}) }).FairnessKey

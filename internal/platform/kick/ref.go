@@ -1,8 +1,8 @@
-// Package kick is what watchers, workflows and activities agree on in order to wake each other:
-// the identity of an entity, the ids of its workflow, the signals, and the sender.
+// Package kick defines how watchers, workflows and activities wake each other: the identity of an entity (Ref), the ids
+// of its workflow, the signals (Kick), and the Sender that delivers them.
 //
-// It is the lowest package that knows of Temporal, so that an activity that has written a status can
-// signal a workflow without importing any workflow code.
+// It is the lowest package that knows of Temporal. An activity that has written a status can therefore signal a
+// workflow without importing workflow code.
 package kick
 
 import (
@@ -12,63 +12,64 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Ref is the identity of one custom resource: name and namespace say where it is, the UID says which one.
-// Two resources of the same name, one after the other, are two different entities.
+// Ref is the identity of one custom resource. If a resource is deleted and another one gets its name, they differ in
+// UID and are two entities.
 type Ref struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
 }
 
-// RefOf returns the identity of an object that was read from an API server.
+// RefOf returns the identity of an object that an API server returned.
 func RefOf(obj client.Object) Ref {
 	return Ref{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()}
 }
 
-// Key is the namespaced name, for reads.
+// Key returns the namespaced name, for reads.
 func (r Ref) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// String is namespace/name, for messages to people.
+// String returns namespace/name, for messages to people.
 func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 
-// Names under which the workflows are registered. They are part of recorded histories: never rename one.
+// Names of the registered workflows. Recorded histories contain them: never rename one.
 const (
 	KymaWorkflow  = "KymaWorkflow"
 	SweepWorkflow = "SweepWorkflow"
-	// WatcherWorkflow sets up the routing of one Watcher, CertificatesWorkflow rotates the authorities of agents and listener.
+	// WatcherWorkflow sets up the routing of one Watcher. CertificatesWorkflow rotates the authorities of agents and
+	// listener.
 	WatcherWorkflow      = "WatcherWorkflow"
 	CertificatesWorkflow = "CertificatesWorkflow"
 	// RolloutWorkflow rolls one version of a module out to the clusters of a channel.
 	RolloutWorkflow = "RolloutWorkflow"
 )
 
-// Workflows are the names of all workflows that an instance has.
+// Workflows returns the names of all workflows of an instance.
 func Workflows() []string {
 	return []string{KymaWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow, RolloutWorkflow}
 }
 
-// KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
+// KymaWorkflowID returns the id of a Kyma's workflow (docs/design/workflows-and-signals.md#workflows).
 func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
 
-// WatcherWorkflowID is the id of the workflow of one Watcher.
+// WatcherWorkflowID returns the id of a Watcher's workflow.
 func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
 
-// RolloutWorkflowID is the id of the workflow of one ModuleRollout.
+// RolloutWorkflowID returns the id of a ModuleRollout's workflow.
 func RolloutWorkflowID(r Ref) string { return entityID("rollout", r) }
 
-// CertificatesWorkflowID is the id of the one workflow that rotates authorities.
+// CertificatesWorkflowID is the id of the only workflow that rotates authorities.
 const CertificatesWorkflowID = "certificates"
 
-// SweepWorkflowID is the id of the workflow that walks one shard of the fleet.
+// SweepWorkflowID returns the id of the workflow that sweeps one shard of the fleet.
 func SweepWorkflowID(shard int) string { return fmt.Sprintf("sweep/%02d", shard) }
 
 func entityID(kind string, r Ref) string {
 	return kind + "/" + r.Namespace + "/" + r.Name + "/" + string(r.UID)
 }
 
-// Task queues. Each has worker slots of its own, so that slow remote clusters never starve the control plane.
+// Task queues. Each has its own worker slots, so that slow remote clusters never starve the control plane.
 const (
 	ControlPlaneQueue = "lifecycle-manager-control-plane"
 	RemoteQueue       = "lifecycle-manager-remote"

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Counter counts the kicks that were sent, by reason. It is the only thing the Sender knows of metrics.
+// Counter counts the sent kicks by reason. The Sender knows nothing else of metrics.
 type Counter interface {
 	KickSent(reason string)
 }
@@ -24,13 +24,13 @@ type Sender struct {
 	tenants  Tenants
 }
 
-// NewSender returns a Sender that uses the given Temporal client. The counter may be nil, and so may tenants: then all
-// Kymas are of one.
+// NewSender returns a Sender that uses the given Temporal client. Without a counter (nil) nothing is counted; without
+// tenants (nil) all Kymas belong to one tenant.
 func NewSender(server client.Client, counter Counter, tenants Tenants) *Sender {
 	return &Sender{temporal: server, counter: counter, tenants: tenants}
 }
 
-// Kyma wakes the workflow of a Kyma and starts it where none is open.
+// Kyma wakes the workflow of a Kyma, and starts it if none is open.
 func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k, Attributes{AttributeKymaName: ref.Name})
 }
@@ -41,23 +41,23 @@ func (s *Sender) Manifest(ctx context.Context, kyma, manifest Ref, k Kick) error
 	return s.Kyma(ctx, kyma, k)
 }
 
-// Watcher wakes the workflow of a Watcher and starts it where none is open.
+// Watcher wakes the workflow of a Watcher, and starts it if none is open.
 func (s *Sender) Watcher(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, ref, k, nil)
 }
 
-// Rollout wakes the workflow of a ModuleRollout and starts it where none is open.
+// Rollout wakes the workflow of a ModuleRollout, and starts it if none is open.
 func (s *Sender) Rollout(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, ref, k, nil)
 }
 
-// OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
-// starts the next one makes it reconcile first.
+// OpenKyma wakes the workflow of a Kyma if it is open. Otherwise the kick counts as delivered, because the next
+// workflow begins with a reconcile.
 func (s *Sender) OpenKyma(ctx context.Context, ref Ref, k Kick) error {
 	return s.SignalOpen(ctx, KymaWorkflowID(ref), k)
 }
 
-// SignalOpen wakes the open run of the workflow with this id; none open counts as delivered.
+// SignalOpen wakes the open run of the workflow with this id. If none is open, the kick counts as delivered.
 func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) error {
 	err := s.temporal.SignalWorkflow(ctx, workflowID, "", Signal, k)
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
@@ -82,8 +82,8 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref R
 	}
 	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && options.TypedSearchAttributes.Size() > 0 {
-		// A server that does not know a search attribute (yet, or not any more) refuses the start. The workflow matters
-		// more than that it is found: it upserts its attributes itself with its first report.
+		// A server that does not know a search attribute (yet, or any more) refuses the start. Start the workflow
+		// without its search attributes: it upserts them itself with its first report.
 		options.TypedSearchAttributes = Attributes{}.typed()
 		_, err = s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref})
 	}
@@ -94,7 +94,7 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref R
 	return nil
 }
 
-// tenantOf returns the tenant of a kicked Kyma.
+// tenantOf returns the tenant of the Kyma that is kicked.
 func (s *Sender) tenantOf(ctx context.Context, ref Ref, found Attributes) string {
 	name := found[AttributeKymaName]
 	if s.tenants == nil || name == "" {

@@ -19,7 +19,8 @@ type counted map[string]int
 
 func (c counted) KickSent(reason string) { c[reason]++ }
 
-// One workflow per resource, whoever kicks first: an open one is signalled, and one that ended is followed by another.
+// Each resource has one workflow, whoever sends the first kick. A kick signals an open workflow, and starts another one
+// if the last has ended.
 func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 	manifest := Ref{Namespace: "kcp-system", Name: "demo-keda-1", UID: "manifest-uid"}
 	for name, tc := range map[string]struct {
@@ -49,13 +50,13 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 	}
 }
 
-// startingWith matches the options of a start that names as many search attributes.
+// startingWith matches the options of a start with this number of search attributes.
 func startingWith(attributes int) any {
 	return mock.MatchedBy(func(o client.StartWorkflowOptions) bool { return o.TypedSearchAttributes.Size() == attributes })
 }
 
-// During a rolling update, or after Temporal's database was lost, a server may not know a search attribute yet.
-func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T) {
+// During a rolling update, or after the loss of Temporal's database, a server may not know a search attribute yet.
+func TestAStartRefusedForItsSearchAttributesIsRepeatedWithoutThem(t *testing.T) {
 	send := func(server *mocks.Client, with, without error) (counted, error) {
 		signalled := func(options any, answer error) {
 			server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, "kick", mock.Anything, options, "KymaWorkflow", mock.Anything).
@@ -80,15 +81,15 @@ func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T
 
 	server = &mocks.Client{}
 	_, err = send(server, serviceerror.NewUnavailable("away"), nil)
-	require.Error(t, err, "whoever sent it tries again, with them")
+	require.Error(t, err, "the caller retries with the search attributes")
 	server.AssertNumberOfCalls(t, "SignalWithStartWorkflow", 1)
 }
 
-// Where no workflow is open, whoever starts the next one makes it look at the truth first: nothing is lost.
-func TestThatNoWorkflowIsOpenCountsAsDelivered(t *testing.T) {
+// If no workflow is open, the next one begins by reading the live objects, so nothing is lost.
+func TestAKickWithoutAnOpenWorkflowCountsAsDelivered(t *testing.T) {
 	send := func(answer error) (counted, error) {
 		server, count := &mocks.Client{}, counted{}
-		// Without a run id: the run may have continued as new.
+		// The run id is empty, because the run may have continued as new.
 		server.On("SignalWorkflow", mock.Anything, "kyma/kcp-system/demo/uid", "", "kick", Kick{Reason: "r"}).Return(answer)
 		return count, NewSender(server, count, nil).OpenKyma(context.Background(), demo, Kick{Reason: "r"})
 	}
@@ -101,6 +102,6 @@ func TestThatNoWorkflowIsOpenCountsAsDelivered(t *testing.T) {
 	require.Empty(t, count)
 
 	count, err = send(serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "busy"))
-	require.Error(t, err, "whoever sent it tries again")
+	require.Error(t, err, "the caller retries")
 	require.Empty(t, count)
 }

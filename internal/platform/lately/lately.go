@@ -1,16 +1,16 @@
-// Package lately makes caches of what was used lately.
+// Package lately has caches that keep the most recently used values.
 package lately
 
 import lru "github.com/hashicorp/golang-lru/v2"
 
-// Cache keeps what was used lately.
+// Cache keeps the most recently used values.
 type Cache[K comparable, V any] = lru.Cache[K, V]
 
-// New returns a cache that keeps so many values at most, which is more than none.
+// New returns a cache that keeps at most this many values. The number must be positive.
 func New[K comparable, V any](most int) *Cache[K, V] {
 	cache, err := lru.New[K, V](most)
 	if err != nil {
-		panic(err) // only a size that is not positive is refused
+		panic(err) // only a size that is not positive causes an error
 	}
 	return cache
 }

@@ -1,8 +1,8 @@
-// Package lists makes lists, and maps by a key, out of lists. The package slices of the standard library has what
-// changes a list in place.
+// Package lists derives lists, and maps by a key, from lists. To change a list in place, use package slices of the
+// standard library.
 package lists
 
-// Filter returns the elements that are chosen; nil where none is.
+// Filter returns the chosen elements, or nil if there are none.
 func Filter[T any](all []T, chosen func(T) bool) []T {
 	var some []T
 	for _, each := range all {
@@ -13,7 +13,7 @@ func Filter[T any](all []T, chosen func(T) bool) []T {
 	return some
 }
 
-// Map returns what becomes of each element; it is never nil.
+// Map returns the result of the function for each element. The result is never nil.
 func Map[T, R any](all []T, become func(T) R) []R {
 	made := make([]R, len(all))
 	for i, each := range all {
@@ -22,7 +22,7 @@ func Map[T, R any](all []T, become func(T) R) []R {
 	return made
 }
 
-// Pointers returns a pointer to each element, such as the items of a list from the API server; it is never nil.
+// Pointers returns a pointer to each element, for example of a list from the API server. The result is never nil.
 func Pointers[T any](all []T) []*T {
 	made := make([]*T, len(all))
 	for i := range all {
@@ -31,7 +31,7 @@ func Pointers[T any](all []T) []*T {
 	return made
 }
 
-// By returns the elements by their key.
+// By returns the elements by their keys.
 func By[K comparable, T any](all []T, key func(T) K) map[K]T {
 	made := make(map[K]T, len(all))
 	for _, each := range all {
@@ -49,7 +49,7 @@ func Set[K comparable, T any](all []T, key func(T) K) map[K]bool {
 	return made
 }
 
-// Find returns the first element that is chosen, and whether there is one.
+// Find returns the first chosen element, and whether there is one.
 func Find[T any](all []T, chosen func(T) bool) (found T, ok bool) {
 	for _, each := range all {
 		if chosen(each) {
@@ -59,13 +59,13 @@ func Find[T any](all []T, chosen func(T) bool) (found T, ok bool) {
 	return found, false
 }
 
-// First returns the first element that is chosen, or the zero value.
+// First returns the first chosen element, or the zero value.
 func First[T any](all []T, chosen func(T) bool) T {
 	found, _ := Find(all, chosen)
 	return found
 }
 
-// TrueFirst compares two answers: that which is true comes first.
+// TrueFirst compares two booleans: true sorts before false.
 func TrueFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -76,7 +76,7 @@ func TrueFirst(a, b bool) int {
 	return 1
 }
 
-// Keep returns those entries of a map whose keys are listed.
+// Keep returns the entries of a map with the listed keys.
 func Keep(all map[string]string, keys []string) map[string]string {
 	kept := map[string]string{}
 	for _, key := range keys {

@@ -1,6 +1,6 @@
-// Package logkey has the keys of log lines: every line says the same thing under the same key, whoever logs it. Lines of
-// the Temporal SDK, of controller-runtime and of client-go are given these keys by Of. A test refuses others
-// (test/structure). It imports nothing of ours.
+// Package logkey defines the keys of log lines, so that every line uses the same key for the same thing. Of translates
+// the keys of the Temporal SDK, controller-runtime and client-go to these keys. A test in test/structure refuses all
+// other keys. The package imports no other package of this repository.
 package logkey
 
 import "unicode"
@@ -11,9 +11,11 @@ const (
 	Kyma = "kyma"
 	// Manifest is the namespace/name of a Manifest.
 	Manifest = "manifest"
-	// WorkflowID is the id of the workflow that a line is from or about: what Temporal's web interface and command line find it by.
+	// WorkflowID is the id of the workflow that logs the line, or that the line is about. Temporal's web interface and
+	// command line find the workflow by this id.
 	WorkflowID = "workflowID"
-	// EntityWorkflowID is the id of the workflow of the Kyma or Manifest that a line is about, where workflowID is another, such as of a sweep.
+	// EntityWorkflowID is the id of the workflow of the Kyma or Manifest that the line is about, if WorkflowID is
+	// another workflow, for example a sweep.
 	EntityWorkflowID = "entityWorkflowID"
 	// RunID is the id of the workflow's run.
 	RunID = "runID"
@@ -21,11 +23,11 @@ const (
 	Workflow = "workflow"
 	// Activity is the type of an activity.
 	Activity = "activity"
-	// Attempt is how often an activity or workflow task has begun.
+	// Attempt is the number of this attempt of an activity or workflow task.
 	Attempt = "attempt"
-	// TaskQueue is the task queue of Temporal.
+	// TaskQueue is a task queue of Temporal.
 	TaskQueue = "taskQueue"
-	// TemporalNamespace is the namespace in Temporal.
+	// TemporalNamespace is a namespace in Temporal.
 	TemporalNamespace = "temporalNamespace"
 	// Kind is the kind of the object that a line is about.
 	Kind = "kind"
@@ -33,23 +35,23 @@ const (
 	Namespace = "namespace"
 	// Name is the name of that object.
 	Name = "name"
-	// Controller is the name of a controller of controller-runtime's.
+	// Controller is the name of a controller of controller-runtime.
 	Controller = "controller"
-	// Error is what failed.
+	// Error is the error.
 	Error = "error"
-	// Reason is why something is done.
+	// Reason is the reason for an action.
 	Reason = "reason"
-	// Cause is what made a workflow task fail.
+	// Cause is the cause of a failed workflow task.
 	Cause = "cause"
-	// Message is what is said elsewhere, such as in an Event.
+	// Message is a text from elsewhere, for example from an Event.
 	Message = "message"
-	// Objects is the names of objects.
+	// Objects holds the names of objects.
 	Objects = "objects"
-	// Finalizers is the finalizers of an object.
+	// Finalizers holds the finalizers of an object.
 	Finalizers = "finalizers"
 	// Path is the path of a file.
 	Path = "path"
-	// Place is where something is in a file.
+	// Place is a position in a file.
 	Place = "place"
 	// Digest is the beginning of a digest.
 	Digest = "digest"
@@ -57,19 +59,19 @@ const (
 	Rules = "rules"
 	// Window is the maintenance window.
 	Window = "window"
-	// Minimum is what is least.
+	// Minimum is a lower limit.
 	Minimum = "minimum"
-	// Panic is what a panic said.
+	// Panic is the value of a panic.
 	Panic = "panic"
-	// Stack is the where it happened.
+	// Stack is the stack of a panic.
 	Stack = "stack"
-	// OthersSince is how many of the same were not logged since the last one.
+	// OthersSince is the number of equal lines that were suppressed since the last one.
 	OthersSince = "othersSince"
 	// Version is the version of the program.
 	Version = "version"
-	// Commit is what the program was built from.
+	// Commit is the commit that the program was built from.
 	Commit = "commit"
-	// BuildID is what the program was built as.
+	// BuildID is the id of the program's build.
 	BuildID = "buildID"
 	// Percent is the share of workflows that a build gets.
 	Percent = "percent"
@@ -77,25 +79,25 @@ const (
 	Role = "role"
 	// Mode is the mode of the instance.
 	Mode = "mode"
-	// Changes is what changed.
+	// Changes describes changes.
 	Changes = "changes"
-	// StorageVersion is the version that objects of a kind are stored in when they are written.
+	// StorageVersion is the version in which the API server stores objects of a kind on a write.
 	StorageVersion = "storageVersion"
-	// StoredVersions is other versions that objects of a kind may be stored in.
+	// StoredVersions holds the other versions in which objects of a kind may be stored.
 	StoredVersions = "storedVersions"
-	// Total is how many objects there are.
+	// Total is the number of objects.
 	Total = "total"
-	// Manager is who wants to know of changes in remote clusters.
+	// Manager is the name of the operator that wants notice of changes in remote clusters.
 	Manager = "manager"
-	// Until is when something ends.
+	// Until is the end of a period.
 	Until = "until"
-	// Address is where something listens.
+	// Address is the address of a listener.
 	Address = "address"
-	// AtWork is whether the process works.
+	// AtWork is whether the process does work.
 	AtWork = "atWork"
 )
 
-// theirs are the keys of others for which ours have another word.
+// theirs returns our key for a key of another library, if it differs by more than its spelling.
 func theirs(key string) (string, bool) {
 	switch key {
 	case "WorkflowType":
@@ -110,8 +112,8 @@ func theirs(key string) (string, bool) {
 	return "", false
 }
 
-// Of is the key for what others log under theirs: our word for it, else theirs in our spelling, such as workerType for
-// WorkerType and workerCount for "worker count".
+// Of returns our key for a key of another library. A key that we have no word for gets our spelling: workerType for
+// WorkerType, workerCount for "worker count".
 func Of(key string) string {
 	if ours, ok := theirs(key); ok {
 		return ours

@@ -1,4 +1,4 @@
-// Package memo keeps what was read for a few seconds, for those that would all read the same.
+// Package memo keeps a value for a few seconds, so that callers with the same question share one read.
 package memo
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Value is what was read last. It is safe for concurrent use: who asks while somebody reads waits for that.
+// Value holds the last value that was read. It is safe for concurrent use: a caller waits for a read in progress.
 type Value[T any] struct {
 	lasts time.Duration
 	clock func() time.Time
@@ -25,7 +25,7 @@ func New[T any](lasts time.Duration, clock func() time.Time) *Value[T] {
 	return &Value[T]{lasts: lasts, clock: clock}
 }
 
-// Get returns what was read a moment ago, or else reads. An error is not kept.
+// Get returns the kept value, or reads it if it is too old. Errors are not kept.
 func (v *Value[T]) Get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -40,7 +40,7 @@ func (v *Value[T]) Get(ctx context.Context, read func(context.Context) (T, error
 	return found, nil
 }
 
-// Set keeps what somebody has read anyway.
+// Set keeps a value that the caller has read anyway.
 func (v *Value[T]) Set(found T) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/memo"
 )
 
-func TestWhatWasReadIsKeptForAWhileAndErrorsAreNot(t *testing.T) {
+func TestAValueIsKeptForAWhileAndErrorsAreNot(t *testing.T) {
 	now, reads := time.Unix(1, 0), 0
 	var failure error
 	v := memo.New[int](10*time.Second, func() time.Time { return now })
@@ -36,5 +36,5 @@ func TestWhatWasReadIsKeptForAWhileAndErrorsAreNot(t *testing.T) {
 	v.Set(7)
 	requireGot(7)
 	now = now.Add(-time.Hour)
-	requireGot(4) // the clock was put back
+	requireGot(4) // the clock went back
 }

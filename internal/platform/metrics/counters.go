@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Kicks counts kicks by reason; it is the counter of a kick.Sender.
+// Kicks counts kicks by reason. It is the counter of a kick.Sender.
 type Kicks struct{ sent *prometheus.CounterVec }
 
 // NewKicks registers lifecycle_mgr_kicks_total.
@@ -17,44 +17,44 @@ func NewKicks(registry prometheus.Registerer) (*Kicks, error) {
 // KickSent counts one kick.
 func (k *Kicks) KickSent(reason string) { k.sent.WithLabelValues(reason).Inc() }
 
-// Drift counts the objects in clusters that others had changed or deleted, and whose drift was corrected.
+// Drift counts the objects in clusters that others changed or deleted and that we corrected.
 type Drift struct{ corrections prometheus.Counter }
 
 // NewDrift registers lifecycle_mgr_drift_corrections_total.
 func NewDrift(registry prometheus.Registerer) (*Drift, error) {
 	corrections := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lifecycle_mgr_drift_corrections_total",
-		Help: "Objects of modules that others had changed or deleted in their clusters, and whose drift was corrected.",
+		Help: "Objects of modules that others changed or deleted in a cluster, and that were corrected.",
 	})
 	return &Drift{corrections: corrections}, register(registry, "drift corrections", corrections)
 }
 
-// Refused counts Manifests that somebody made although no plan had them.
+// Refused counts Manifests that were created without being in the plan of their Kyma.
 type Refused struct{ manifests prometheus.Counter }
 
 // NewRefused registers lifecycle_mgr_unplanned_manifests_total.
 func NewRefused(registry prometheus.Registerer) (*Refused, error) {
 	manifests := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lifecycle_mgr_unplanned_manifests_total",
-		Help: "Manifests that were refused because no plan of their Kyma had them.",
+		Help: "Manifests that were refused because they are not in the plan of their Kyma.",
 	})
 	return &Refused{manifests: manifests}, register(registry, "refused Manifests", manifests)
 }
 
-// ManifestRefused counts a Manifest that was refused.
+// ManifestRefused counts one refused Manifest.
 func (r *Refused) ManifestRefused() { r.manifests.Inc() }
 
-// DriftCorrected counts objects whose drift was corrected.
+// DriftCorrected counts corrected objects.
 func (d *Drift) DriftCorrected(objects int) { d.corrections.Add(float64(objects)) }
 
-// Purges counts forced objects; it is the counter of a purge.Recorder.
+// Purges counts purged objects. It is the counter of a purge.Recorder.
 type Purges struct{ purged prometheus.Counter }
 
 // NewPurges registers lifecycle_mgr_purged_objects_total.
 func NewPurges(registry prometheus.Registerer) (*Purges, error) {
 	purged := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lifecycle_mgr_purged_objects_total",
-		Help: "Objects that a purge deleted or took finalizers off, after the grace period of their Kyma's deletion.",
+		Help: "Objects that a purge deleted, or removed finalizers from, after the grace period of their Kyma's deletion.",
 	})
 	return &Purges{purged: purged}, register(registry, "purges", purged)
 }
@@ -66,7 +66,7 @@ func (p *Purges) ObjectPurged() { p.purged.Inc() }
 func NewTaskFailures(registry prometheus.Registerer) (*prometheus.CounterVec, error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifecycle_mgr_workflow_task_failures_total",
-		Help: "Workflow tasks that failed in this process, or whose outcome Temporal refused, by cause. While this grows, workflows stand still.",
+		Help: "Workflow tasks that failed in this process, or that Temporal refused to complete, by cause. While this grows, workflows make no progress.",
 	}, []string{"cause"})
 	return failed, register(registry, "workflow tasks", failed)
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exported is a registry that keeps which labels each metric has, and what it says of itself.
+// exported is a registry that keeps the labels and the help of each metric.
 type exported map[string]metric
 
 type metric struct {
@@ -38,7 +38,7 @@ func (e exported) Register(collector prometheus.Collector) error {
 func (e exported) MustRegister(...prometheus.Collector) {}
 func (e exported) Unregister(prometheus.Collector) bool { return false }
 
-// add reads name, help and labels out of the only thing that a description shows, its text.
+// add parses name, help and labels from the text of a description, which shows nothing else.
 func (e exported) add(described *prometheus.Desc) {
 	found := regexp.MustCompile(`fqName: "([^"]+)", help: "(.*)", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`).FindStringSubmatch(described.String())
 	labels := sets.New[string]()
@@ -49,7 +49,7 @@ func (e exported) add(described *prometheus.Desc) {
 	e[found[1]] = metric{labels, found[2]}
 }
 
-// all are the labels of every metric of ours, by its name.
+// all returns the labels of every metric of ours by its name.
 func all(t *testing.T) exported {
 	t.Helper()
 	e := exported{}
@@ -74,16 +74,17 @@ func all(t *testing.T) exported {
 
 func second[T any](_ T, err error) error { return err }
 
-// Scripts read a value as the number behind the name: a text that begins with one would be taken for it.
+// Scripts read the number after a metric's name as its value. A help text that begins with a number would be mistaken
+// for it.
 func TestTheHelpOfEveryMetricBeginsWithALetter(t *testing.T) {
 	for name, metric := range all(t) {
 		require.Regexp(t, `^[A-Za-z]`, metric.help, name)
 	}
 }
 
-// A panel that asks for a label which nothing exports shows what a fleet shows that is well: nothing, or the 0 of
-// `or vector(0)`. The same is true of an alert.
-func TestExpressionsOfTheChartNameLabelsThatTheirMetricsHave(t *testing.T) {
+// A panel that asks for a label that no metric has shows the same as a healthy fleet: nothing, or the 0 of `or
+// vector(0)`. An alert never fires.
+func TestExpressionsOfTheChartUseExistingLabels(t *testing.T) {
 	known, asked := all(t), 0
 	for where, expressions := range expressionsOfTheChart(t) {
 		for _, expression := range expressions {
@@ -95,7 +96,7 @@ func TestExpressionsOfTheChartNameLabelsThatTheirMetricsHave(t *testing.T) {
 	require.Greater(t, asked, 50)
 }
 
-func TestALabelThatNoMetricHasIsFound(t *testing.T) {
+func TestAnUnknownLabelIsFound(t *testing.T) {
 	known := all(t)
 	for expression, expected := range map[string][]string{
 		`sum(lifecycle_mgr_module_version_manifests{job=~"$job", status="Error"}) or vector(0)`:                   {"status"},
@@ -109,10 +110,10 @@ func TestALabelThatNoMetricHasIsFound(t *testing.T) {
 	}
 }
 
-// unknownLabels are the labels in selectors and groupings of an expression that its metrics of ours do not have, and metrics
-// of ours that there are not. It also counts the metrics.
+// unknownLabels returns the labels of an expression that its metrics do not have, and the metrics of ours that do not
+// exist. It also counts the metrics.
 func unknownLabels(known exported, expression string) (unknown []string, metrics int) {
-	// Every series gets these when it is scraped, or counted in buckets.
+	// Every series gets these labels from the scrape, or from its buckets.
 	anywhere := sets.New("job", "instance", "pod", "namespace", "exported_namespace", "le")
 	grouped, foreign := sets.New[string](), regexp.MustCompile(`\b(temporal|rest_client|workqueue|controller_runtime|go|process|reconcile|leader_election)_\w+`).MatchString(expression)
 	for _, each := range regexp.MustCompile(`(lifecycle_mgr_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expression, -1) {
@@ -147,7 +148,7 @@ func unknownLabels(known exported, expression string) (unknown []string, metrics
 	return unknown, metrics
 }
 
-// expressionsOfTheChart are those of alerts and panels, by where they are.
+// expressionsOfTheChart returns the expressions of alerts and panels by their place.
 func expressionsOfTheChart(t *testing.T) map[string][]string {
 	t.Helper()
 	files := filepath.Join("..", "..", "..", "deploy", "helm", "lifecycle-manager", "files")

@@ -1,17 +1,22 @@
-// Package metrics defines every Prometheus metric of Lifecycle Manager: names, help texts and labels are here and nowhere
-// else. It imports nothing of ours.
+// Package metrics defines every Prometheus metric of Lifecycle Manager. Names, help texts and labels are here and
+// nowhere else. The package imports no other package of this repository.
 //
-//	counters.go  what activities count: kicks, drift corrections, purged objects, failed workflow tasks
-//	work.go      what workers measure: steps, installations, requests to remote clusters
-//	build.go     which build a process is
-//	gauges.go    whether a process can work: its link to Temporal, its settings, its maintenance policy
-//	artifacts.go what caches and registries are asked for
-//	overview.go  what the leader exports about the whole fleet without a series per cluster
-//	fleet.go     what the leader exports about the fleet: states of Kymas and modules, the catalog
+//	counters.go      counts of activities: kicks, drift corrections, purged objects, failed workflow tasks
+//	work.go          measurements of workers: steps, installations, requests to remote clusters
+//	events.go        the listener for events of remote clusters
+//	metrics.go       the build of a process
+//	gauges.go        whether a process can work: its link to Temporal, its settings, its maintenance policy
+//	artifacts.go     requests to caches and registries
+//	certificates.go  certificates of agents and of the listener
+//	validity.go      expiry of clusters' credentials and of a process's own certificates
+//	overview.go      the whole fleet, without a series per cluster, exported by the leader
+//	fleet.go         states of Kymas and modules, the catalog, rollouts, exported by the leader
 //
-// A constructor registers what it returns, except for those in overview.go and fleet.go: their users are collectors, which are
-// registered as a whole. Names, labels and their values are a contract (docs/contract.md#metrics): they never change. No label
-// of a metric names a cluster, except where the constructor says so.
+// A constructor registers the metrics that it returns. Functions that return a prometheus.Desc or a Family are the
+// exception: collectors use them and are registered as a whole.
+//
+// Names, labels and the values of labels are a contract (docs/contract.md#metrics) and never change. No label names a
+// cluster, except where the constructor says so.
 package metrics
 
 import (

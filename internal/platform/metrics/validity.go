@@ -6,30 +6,31 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ClusterCredentials are the credentials in access Secrets that a process uses, by how near their end is; labels: expiry.
+// ClusterCredentials counts the clusters by the expiry of the access Secret's credentials that this process uses;
+// labels: expiry.
 func ClusterCredentials() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_cluster_credentials",
-		"Remote clusters that this process has asked in the last half hour, by when the credentials in their access Secrets expire: Later, Soon (in less than 7 days and less than a fifth of their lifetime), Expired, or Unknown where they do not say.",
+		"Remote clusters that this process has sent requests to in the last half hour, by the expiry of the credentials in their access Secrets: Later, Soon (in less than 7 days and less than a fifth of their lifetime), Expired, or Unknown if the credentials do not say.",
 		[]string{"expiry"}, nil)
 }
 
 // ClusterCredentialsEnd has a series per Kyma; labels: Kyma.
 func ClusterCredentialsEnd() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds",
-		"When the credentials in the access Secret of a Kyma expire that this process has used in the last half hour, in Unix time.",
+		"Expiry of the credentials in a Kyma's access Secret, if this process has used them in the last half hour, in Unix time.",
 		[]string{labelKyma}, nil)
 }
 
-// RegisterCertificates registers what is known of the certificates that a process itself shows, asked by their names at each
-// scrape. There is no series where there is no certificate.
+// RegisterCertificates registers the validity of a process's own certificates. It calls the functions in shown, by
+// name, at each scrape. A function that returns nil has no series.
 func RegisterCertificates(registry prometheus.Registerer, shown map[string]func() *x509.Certificate) error {
 	label := []string{"certificate"}
 	return register(registry, "the certificates", &certificates{
 		shown: shown,
 		begin: prometheus.NewDesc("lifecycle_mgr_certificate_not_before_timestamp_seconds",
-			"From when on a certificate is valid that this process shows, in Unix time.", label, nil),
+			"Begin of the validity of a certificate that this process presents, in Unix time.", label, nil),
 		end: prometheus.NewDesc("lifecycle_mgr_certificate_not_after_timestamp_seconds",
-			"When a certificate expires that this process shows, in Unix time: that of its webhook or metrics, or its client certificate for Temporal or the control plane.", label, nil),
+			"Expiry of a certificate that this process presents, in Unix time: the certificate of its webhook or metrics, or its client certificate for Temporal or the control plane.", label, nil),
 	})
 }
 
@@ -38,13 +39,13 @@ type certificates struct {
 	begin, end *prometheus.Desc
 }
 
-// Describe says which metrics there are.
+// Describe sends the descriptions of the metrics.
 func (c *certificates) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.begin
 	descriptions <- c.end
 }
 
-// Collect asks for the certificates.
+// Collect sends the validity of each certificate.
 func (c *certificates) Collect(collected chan<- prometheus.Metric) {
 	for name, shown := range c.shown {
 		certificate := shown()

@@ -1,5 +1,5 @@
-// Package persistent keeps what passes by itself out of the errors in the log: at a start much is missing that comes within
-// seconds, such as a leader, or a worker that polls. What lasts is an error.
+// Package persistent decides when a fault that may resolve itself becomes an error in the log. At a start, much is
+// missing for some seconds: a leader, for example, or a worker that polls. Only a fault that persists is an error.
 package persistent
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// After is how long a fault that may pass by itself is not an error yet.
+// After is the time after which a fault that may resolve itself is an error.
 const After = 30 * time.Second
 
-// Fault is what somebody looks for again and again. The zero value is ready for use.
+// Fault tracks one problem that a caller checks for repeatedly. The zero value is ready for use.
 type Fault struct {
 	since time.Time
-	// said is the text that was logged last, and asError whether it was logged as an error.
+	// said is the text of the last log line; asError says whether that line was an error.
 	said    string
 	asError bool
 }
 
-// IsError reports whether what was found now is to be logged as an error: because it does not pass by itself, or because
-// something has been found all the time for After. Found is nil if nothing was found.
+// IsError reports whether the caller should log the result of a check as an error: if the problem does not resolve
+// itself, or if every check has found a problem for the time After. The argument found is nil if there is no problem.
 func (f *Fault) IsError(now time.Time, found error, passes bool) bool {
 	if found == nil {
 		*f = Fault{}
@@ -34,7 +34,7 @@ func (f *Fault) IsError(now time.Time, found error, passes bool) bool {
 	return !passes || now.Sub(f.since) >= After
 }
 
-// Log logs what was found now, each text once, and once more as soon as it is an error.
+// Log logs the result of a check. It logs each text once, and once more when the problem becomes an error.
 func (f *Fault) Log(log logr.Logger, now time.Time, found error, passes bool, message string, pairs ...any) {
 	asError := f.IsError(now, found, passes)
 	if found == nil || f.said == found.Error() && (f.asError || !asError) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatPassesByItselfIsAnErrorOnlyOnceItLasts(t *testing.T) {
+func TestAProblemThatMayResolveItselfIsAnErrorOnlyIfItPersists(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	fault, now := Fault{}, time.Now()

@@ -1,8 +1,8 @@
-// Package requeue counts, in the words of upstream's reconcilers, the writes after which these take an object up again. An
-// activity does several of them at once, so its result does not tell which there were:
+// Package requeue counts the writes after which upstream's reconcilers requeue an object, under upstream's names. One
+// activity may do several of these writes, so they cannot be counted from its result:
 //
-//	ctx = requeue.Counting(ctx, func(r requeue.Reason) { … }) // once, around an activity
-//	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)          // where it is written
+//	ctx = requeue.Counting(ctx, func(r requeue.Reason) { … }) // once per activity
+//	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)          // after each write
 package requeue
 
 import "context"
@@ -11,35 +11,36 @@ import "context"
 type Reason string
 
 const (
-	// KymaLabelsAndFinalizers is the write of our finalizer and label into a Kyma.
+	// KymaLabelsAndFinalizers is a write of our finalizer and label into a Kyma.
 	KymaLabelsAndFinalizers Reason = "labels_and_finalizers_update"
-	// KymaInitialState is the write of a Kyma's first state.
+	// KymaInitialState is a write of a Kyma's first state.
 	KymaInitialState Reason = "initial_state_handling"
-	// KymaDeleting is the write that makes a Kyma's state Deleting.
+	// KymaDeleting is a write of the state Deleting into a Kyma.
 	KymaDeleting Reason = "kyma_status_update_to_deleting"
-	// ManifestAddFinalizer is the write of our finalizers into a Manifest, which a new one has from the start.
+	// ManifestAddFinalizer is a write of our finalizers into a Manifest. A new Manifest of ours has them from the
+	// start.
 	ManifestAddFinalizer Reason = "manifest_add_finalizer"
-	// ManifestFirstRef is the record of the first layers that were applied for a Manifest.
+	// ManifestFirstRef is the first record of a Manifest's applied layers.
 	ManifestFirstRef Reason = "manifest_init_synced_oci_ref"
-	// ManifestOtherRef is the record that other layers were applied for a Manifest.
+	// ManifestOtherRef is a record of other layers than before.
 	ManifestOtherRef Reason = "manifest_update_synced_oci_ref"
 )
 
 type counterKey struct{}
 
-// Counting returns a context in which what is written is counted.
+// Counting returns a context in which Wrote calls count.
 func Counting(ctx context.Context, count func(Reason)) context.Context {
 	return context.WithValue(ctx, counterKey{}, count)
 }
 
-// Wrote counts a write that succeeded. Outside of an activity that is measured, it does nothing.
+// Wrote counts a successful write. It does nothing if the context does not come from Counting.
 func Wrote(ctx context.Context, r Reason) {
 	if count, ok := ctx.Value(counterKey{}).(func(Reason)); ok {
 		count(r)
 	}
 }
 
-// RecordedRef counts the record of the layers of a Manifest, if they are not those that were recorded before.
+// RecordedRef counts the record of a Manifest's layers if they changed.
 func RecordedRef(ctx context.Context, before, after string) {
 	switch {
 	case after == before:

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
-func TestWhatIsWrittenIsCountedWhereSomebodyCounts(t *testing.T) {
+func TestWritesAreCountedInACountingContext(t *testing.T) {
 	requeue.Wrote(t.Context(), requeue.KymaInitialState)
 
 	var counted []requeue.Reason

@@ -1,8 +1,8 @@
-// Package spread spreads work over time by hashes. Whoever asks with the same key gets the same answer, in every process and in
-// every replay of a workflow, so nothing has to be stored.
+// Package spread spreads work over time by hashes. The same key gets the same delay in every process and in every
+// replay of a workflow, so no delay has to be stored.
 //
-// The position of a cluster in a ModuleRollout is another hash (internal/model/rollout.Position): users see it, so its
-// resolution matters there.
+// A cluster's position in a ModuleRollout uses another hash (internal/model/rollout.Position), because users see that
+// position and its resolution matters.
 package spread
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// parts is how many different delays there are.
+// parts is the number of different delays.
 const parts = 10_000
 
 // Hash returns the FNV-1a hash of a key.

@@ -1,5 +1,5 @@
-// Package visibility has every query that the product sends to Temporal's visibility, so that a test can run all of them on
-// each supported server (test/signals).
+// Package visibility defines every query that the product sends to Temporal's visibility store, so that a test can run
+// all of them on each supported server (test/signals).
 package visibility
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Query is a query in the form for each supported server.
+// Query is a query in one form per kind of supported server.
 type Query struct {
 	// Text is for servers that know paused workflows and TemporalReportedProblems.
 	Text string
-	// Earlier is for servers such as 1.29, which refuse the words of Text that they do not know. It is empty if such a server
-	// can have no workflow that Text finds.
+	// Earlier is for older servers, for example 1.29, which refuse the unknown words in Text. It is empty if an older
+	// server can have no workflow that Text finds.
 	Earlier string
 }
 
-// Ask sends the query, and sends its earlier form if the server refuses it. Without an earlier form the answer is then the zero
-// value.
+// Ask sends the query, and sends its earlier form if the server refuses the query. If there is no earlier form, Ask
+// returns the zero value.
 func Ask[T any](q Query, send func(query string) (T, error)) (T, error) {
 	answer, err := send(q.Text)
 	if q.Text == q.Earlier || !isRefused(err) {
@@ -40,7 +40,7 @@ func Ask[T any](q Query, send func(query string) (T, error)) (T, error) {
 	return send(q.Earlier)
 }
 
-// isRefused reports whether the server does not accept a query, by an error of the SDK or of gRPC.
+// isRefused reports whether an error of the SDK or of gRPC means that the server does not accept the query.
 func isRefused(err error) bool {
 	if err == nil {
 		return false
@@ -52,31 +52,31 @@ func isRefused(err error) bool {
 const (
 	running = `ExecutionStatus = "Running"`
 	paused  = `ExecutionStatus = "Paused"`
-	// failing finds workflows whose workflow tasks failed several times in a row. The server sets the attribute, and removes
-	// it with the first task that completes.
+	// failing finds workflows with several failed workflow tasks in a row. The server sets the attribute, and removes
+	// it with the next task that completes.
 	failing = `(` + running + ` AND TemporalReportedProblems IN ("category=WorkflowTaskFailed", "category=WorkflowTaskTimedOut"))`
 )
 
-// Open finds the workflows of these types that have not ended. Paused workflows are among them.
+// Open finds the workflows of these types that have not ended, including paused ones.
 func Open(types ...string) Query {
 	return Query{Text: of(types, `ExecutionStatus IN ("Running", "Paused")`), Earlier: of(types, running)}
 }
 
-// Held finds the workflows of these types that make no progress until somebody helps: an operator paused them in Temporal, or
-// their workflow tasks fail again and again.
+// Held finds the workflows of these types that make no progress until a person helps: an operator paused them in
+// Temporal, or their workflow tasks keep failing.
 func Held(types ...string) Query { return Query{Text: of(types, `(`+paused+` OR `+failing+`)`)} }
 
-// Failed finds the runs of these types that did not end well.
+// Failed finds the runs of these types that failed, timed out or were terminated.
 func Failed(types ...string) Query {
 	return same(of(types, `ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`))
 }
 
-// InError finds the running workflows of these types whose Kyma has the state Error.
+// InError finds the running workflows of these types that belong to a Kyma with the state Error.
 func InError(types ...string) Query {
 	return same(of(types, running+` AND `+kick.AttributeKymaState+` = "Error"`))
 }
 
-// All are all queries.
+// All returns all queries.
 func All() []Query {
 	queries := []Query{InError(kick.KymaWorkflow)}
 	for _, each := range kick.Workflows() {
@@ -87,7 +87,8 @@ func All() []Query {
 
 func same(text string) Query { return Query{Text: text, Earlier: text} }
 
-// of limits a condition to workflows of these types: others may work in the Temporal namespace of an instance too.
+// of limits a condition to workflows of these types, because other applications may share the Temporal namespace of an
+// instance.
 func of(types []string, condition string) string {
 	quoted := lists.Map(slices.Sorted(slices.Values(types)), func(each string) string { return `"` + each + `"` })
 	return fmt.Sprintf("WorkflowType IN (%s) AND %s", strings.Join(quoted, ", "), condition)
@@ -97,11 +98,11 @@ func of(types []string, condition string) string {
 type HeldWorkflow struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
-	// Problems are what the server reports in TemporalReportedProblems. A workflow without problems is paused.
+	// Problems holds the server's TemporalReportedProblems. A workflow without problems is paused.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// HeldOf returns what is said of a workflow that Held found.
+// HeldOf describes a workflow that Held found.
 func HeldOf(execution *workflowpb.WorkflowExecutionInfo) HeldWorkflow {
 	held := HeldWorkflow{ID: execution.GetExecution().GetWorkflowId(), Type: execution.GetType().GetName()}
 	if execution.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED {
@@ -117,10 +118,10 @@ func HeldOf(execution *workflowpb.WorkflowExecutionInfo) HeldWorkflow {
 // IsPaused reports whether an operator paused the workflow.
 func (h HeldWorkflow) IsPaused() bool { return len(h.Problems) == 0 }
 
-// String says what holds the workflow, and what to do about it.
+// String returns the reason why the workflow is held, and the command that helps.
 func (h HeldWorkflow) String() string {
 	if h.IsPaused() {
-		return "paused in Temporal, so that no change is worked on: to go on, run temporal workflow unpause --workflow-id " + h.ID
+		return "paused in Temporal, so no change takes effect: to resume it, run temporal workflow unpause --workflow-id " + h.ID
 	}
-	return "its workflow tasks fail (" + strings.Join(h.Problems, ", ") + "): for the error, run temporal workflow show --workflow-id " + h.ID
+	return "its workflow tasks keep failing (" + strings.Join(h.Problems, ", ") + "): to see the error, run temporal workflow show --workflow-id " + h.ID
 }

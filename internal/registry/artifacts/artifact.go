@@ -9,11 +9,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// ChartMediaType is the media type of a Helm chart's layer, and of charts as `helm push` stores them.
+// ChartMediaType is the media type of the layer of a Helm chart, as `helm push` stores charts.
 const ChartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// onlyLayer returns the digest of the layer of an OCI artifact that is meant: its chart, or its only one. A chart may
-// have its provenance beside it.
+// onlyLayer returns the digest of the layer to install from an OCI artifact: its chart, or its only layer. A chart may
+// have a provenance layer beside it.
 func onlyLayer(manifest *stored) (string, error) {
 	charts := slices.DeleteFunc(slices.Clone(manifest.Layers), func(layer v1.Descriptor) bool { return string(layer.MediaType) != ChartMediaType })
 	if len(charts) == 1 {

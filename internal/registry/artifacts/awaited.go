@@ -15,49 +15,51 @@ import (
 )
 
 const (
-	// firstAsk and lastAsk bound how long after a failure a registry is asked again for what workflows wait for. The wait
-	// doubles with each failure.
+	// firstAsk and lastAsk bound the delay between a failure and the next request to the registry on behalf of waiting
+	// workflows. The delay doubles with each failure.
 	firstAsk = 5 * time.Second
 	lastAsk  = time.Minute
-	// forgetWaiter is when a workflow that has not asked again counts as gone: workflows ask at least every 20 minutes.
+	// forgetWaiter is the time without a new attempt after which a workflow counts as gone. Workflows retry at least
+	// every 20 minutes.
 	forgetWaiter = 40 * time.Minute
 )
 
-// Waiter waits for a registry.
+// Waiter identifies a workflow that waits for a registry.
 type Waiter struct {
 	// Workflow is the id of the workflow.
 	Workflow string
-	// Manifest is the Manifest whose layers it waits for, and zero if the workflow waits for a component version.
+	// Manifest is the Manifest with the missing layer. It is zero if the workflow waits for a component version.
 	Manifest kick.Ref
 }
 
 type manifestKey struct{}
 
-// ForManifest returns a context for the work on a Manifest: if a registry lacks one of its layers, the Manifest waits.
+// ForManifest returns a context for the work on a Manifest. If a registry lacks one of its layers, that Manifest waits
+// for the layer.
 func ForManifest(ctx context.Context, manifest kick.Ref) context.Context {
 	return context.WithValue(ctx, manifestKey{}, manifest)
 }
 
-// awaited has what workflows wait for because a registry did not give it: a layer or a component version that it did not
-// have, what came damaged, or anything while the registry did not answer. The waits of workflows grow to 15 minutes, so
-// that a lasting fault costs little. Asking the registry once for all that wait for the same costs less, so it is asked
-// within a minute, and those that wait are woken.
+// awaited tracks what workflows wait for after a registry failed to deliver: a missing or damaged layer or component
+// version, or anything while the registry did not answer. The workflows' own delays grow to 15 minutes, so that a
+// persistent fault costs little. One request on behalf of all waiting workflows costs even less, so awaited asks the
+// registry within a minute and wakes the waiters on success.
 type awaited struct {
 	clock func() time.Time
 
 	mu    sync.Mutex
 	wants map[string]*want
-	// ready are the waiters to wake.
+	// ready holds the waiters to wake.
 	ready []Waiter
-	// changed has an entry when there is something for Watch to do.
+	// changed has an entry if there is work for Watch.
 	changed chan struct{}
 }
 
-// want is one thing that workflows wait for.
+// want is one artifact that workflows wait for.
 type want struct {
 	key, host string
 	fetch     func(context.Context) error
-	// waiters have the time of their last attempt.
+	// waiters maps each waiter to the time of its last attempt.
 	waiters  map[Waiter]time.Time
 	failures int
 	next     time.Time
@@ -67,7 +69,7 @@ func newAwaited(clock func() time.Time) *awaited {
 	return &awaited{clock: clock, wants: map[string]*want{}, changed: make(chan struct{}, 1)}
 }
 
-// asked notes how a fetch for a workflow ended. host begins with the name of the registry.
+// asked records the result of a fetch for a workflow. host begins with the name of the registry.
 func (a *awaited) asked(ctx context.Context, key, host string, err error, fetch func(context.Context) error) {
 	var waiter Waiter
 	if activity.IsActivity(ctx) {
@@ -101,7 +103,7 @@ func (a *awaited) note(waiter Waiter, key, host string, err error, fetch func(co
 	w.waiters[waiter] = a.clock()
 }
 
-// arrived wakes all that wait, and has the registry asked at once for what else it did not give.
+// arrived wakes all waiters of the artifact, and makes the other missing artifacts of the registry due at once.
 func (a *awaited) arrived(w *want) {
 	for id := range w.waiters {
 		a.ready = append(a.ready, id)
@@ -122,7 +124,7 @@ func (a *awaited) notify() {
 	}
 }
 
-// failed says when the registry is asked again.
+// failed schedules the next request to the registry.
 func (w *want) failed(now time.Time, err error) {
 	wait := min(firstAsk<<min(w.failures, 10), lastAsk)
 	w.failures++
@@ -140,7 +142,7 @@ func (a *awaited) take() []Waiter {
 	return slices.Compact(ready)
 }
 
-// due are the wants that are to be asked for now, by registry, and when the next one is.
+// due returns the wants to request now, by registry, and the time until the next one is due.
 func (a *awaited) due() (map[string][]*want, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +166,8 @@ func (a *awaited) due() (map[string][]*want, time.Duration) {
 	return due, next
 }
 
-// askAgain asks the registries side by side, each for one thing after the other. One that does not answer is not asked for
-// the rest of them in this round.
+// askAgain asks the registries concurrently, each for one artifact after the other. After a registry does not answer,
+// it gets no more requests in this round.
 func (a *awaited) askAgain(ctx context.Context, due map[string][]*want) {
 	var all sync.WaitGroup
 	for _, wants := range due {
@@ -177,7 +179,7 @@ func (a *awaited) askAgain(ctx context.Context, due map[string][]*want) {
 					return
 				}
 				if err == nil {
-					a.note(Waiter{}, w.key, w.host, nil, nil) // also where a copy of an earlier answer does
+					a.note(Waiter{}, w.key, w.host, nil, nil) // also if a copy of an earlier answer was used
 					continue
 				}
 				failed := wants[i : i+1]
@@ -204,7 +206,7 @@ func (a *awaited) failedAgain(wants []*want, err error) {
 			w.failed(a.clock(), err)
 			continue
 		}
-		// It is there, and cannot be used: those that wait report it.
+		// The artifact exists but cannot be used. The waiting workflows report that.
 		for id := range w.waiters {
 			a.ready = append(a.ready, id)
 		}

@@ -18,14 +18,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// A registry fails for a while in each of these ways. Then one answer wakes all that wait, within a minute.
-func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
+// A registry fails for a while in each of these ways. Then one response wakes all waiting workflows within a minute.
+func TestWaitingWorkflowsAreWokenWhenTheRegistryDelivers(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{
 		"a layer is missing":             slowRetry(ReasonLayerNotFound, "gone"),
 		"a component version is missing": slowRetry(ReasonDescriptorNotFound, "gone"),
-		"what comes is damaged":          slowRetry(ReasonDigestMismatch, "damaged"),
-		"nobody answers":                 fault.New(fault.Transient, ReasonRegistryUnavailable, "refused"),
+		"the content is damaged":         slowRetry(ReasonDigestMismatch, "damaged"),
+		"the registry is down":           fault.New(fault.Transient, ReasonRegistryUnavailable, "refused"),
 		"credentials are refused":        fault.New(fault.Transient, ReasonRegistryUnauthorized, "refused"),
 	} {
 		for _, outage := range []time.Duration{3 * time.Second, 10 * time.Minute} {
@@ -58,7 +58,7 @@ func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
 	}
 }
 
-func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T) {
+func TestASilentRegistryIsAskedForOneArtifactAndThenForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{awaited: newAwaited(time.Now)}
@@ -82,7 +82,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		})
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
-		require.Less(t, asked, 40, "it is asked for one of the four")
+		require.Less(t, asked, 40, "a silent registry gets one request of the four")
 		for _, key := range []string{"a", "b", "c", "d"} {
 			s.awaited.note(Waiter{Workflow: "kyma/m-" + key}, key, "https://registry.example.com", down, nil)
 		}
@@ -94,7 +94,7 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 	})
 }
 
-func TestNobodyWaitsForWhatARegistryCannotChange(t *testing.T) {
+func TestWorkflowsWaitOnlyForFaultsThatARegistryCanFix(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	a := newAwaited(func() time.Time { return now })
@@ -111,9 +111,9 @@ func TestNobodyWaitsForWhatARegistryCannotChange(t *testing.T) {
 	a.note(Waiter{Workflow: "kyma/m-b"}, "key", "host", missing, nil)
 	now = now.Add(20 * time.Minute)
 	a.due()
-	require.Len(t, a.wants["key"].waiters, 1, "a workflow that does not ask again is gone")
+	require.Len(t, a.wants["key"].waiters, 1, "a workflow without a new attempt is forgotten")
 	a.note(Waiter{Workflow: "kyma/m-b"}, "key", "host", nil, nil)
-	require.Empty(t, a.take(), "who has it need not be woken")
+	require.Empty(t, a.take(), "a workflow that has the artifact is not woken")
 
 	busy := fault.New(fault.Transient, ReasonRegistryUnavailable, "busy")
 	busy.RetryAfter = 3 * time.Minute
@@ -121,7 +121,7 @@ func TestNobodyWaitsForWhatARegistryCannotChange(t *testing.T) {
 	require.Equal(t, now.Add(3*time.Minute), a.wants["key"].next, "a registry may ask for a longer wait")
 }
 
-func TestAnActivityWaitsForALayerThatItCouldNotFetch(t *testing.T) {
+func TestAnActivityWaitsForALayerThatItFailedToFetch(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))

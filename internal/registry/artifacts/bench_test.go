@@ -9,10 +9,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// benchObjects is how many objects each of the layers comes to.
+// benchObjects is the number of objects in each layer.
 const benchObjects = 200
 
-// benchDocuments are ConfigMaps of some 600 bytes each.
+// benchDocuments returns ConfigMaps of some 600 bytes each.
 func benchDocuments() string {
 	var all strings.Builder
 	for i := range benchObjects {
@@ -21,10 +21,10 @@ func benchDocuments() string {
 	return all.String()
 }
 
-// BenchmarkRender is what it takes to get at the objects of a layer of 200. cold: nothing is known of it, and it is
-// fetched from a registry in this process, whose work is in the figures. cached: the layer is in memory, and its
-// objects are read from it anew, as for another set of values or another kind of cluster; clusters that install the
-// same share what comes of that and do not render at all. Charts are rendered in a process of their own.
+// BenchmarkRender measures how long it takes to get the objects of a layer with 200 objects. Cold: the store knows
+// nothing and fetches the layer from a registry in this process; the figures include the registry's work. Cached: the
+// layer is in memory and the store parses or renders it again, as for other values or another kind of cluster. Clusters
+// that install the same module share one rendering and skip even that. Charts are rendered in a separate process.
 func BenchmarkRender(b *testing.B) {
 	documents := benchDocuments()
 	layers := []struct {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Cache holds values that are expensive to make, up to a budget of bytes; the least recently used go
-// first. Concurrent callers for one key share one load. It is safe for concurrent use.
+// Cache holds values that are expensive to make, up to a budget of bytes. It evicts the least recently used values
+// first. Concurrent callers of one key share one load. It is safe for concurrent use.
 type Cache[V any] struct {
 	budget int64
 	flight singleflight.Group
@@ -37,14 +37,14 @@ type sized[V any] struct {
 // NewCache returns an empty cache.
 func NewCache[V any](budget int64) *Cache[V] {
 	c := &Cache[V]{budget: budget}
-	// The bytes are the limit, not the number. NewLRU fails only for a size that is not positive.
+	// The limit is the number of bytes, not of values. NewLRU returns an error only if its size is not positive.
 	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e sized[V]) { c.bytes -= e.bytes })
 	return c
 }
 
-// Get returns the value for a key, loading it where it is missing. load also says how many bytes the
-// value takes; errors are not kept. The load is shared, so it does not end with the context of one caller,
-// and it must bound its own time. Callers must not change the value.
+// Get returns the value for a key, and loads a missing value. load also returns the size of the value in bytes. Errors
+// are not kept. Callers share the load, so it does not end with one caller's context and must bound its own time.
+// Callers must not change the value.
 func (c *Cache[V]) Get(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
 	if value, ok := c.Peek(key); ok {
 		return value, nil
@@ -57,10 +57,10 @@ func (c *Cache[V]) Get(ctx context.Context, key string, load func(context.Contex
 	})
 }
 
-// errAlreadyThere tells Renew that the value came from the cache.
+// errAlreadyThere says that the value came from the cache.
 var errAlreadyThere = errors.New("already there")
 
-// Renew loads the value for a key whether it is there or not, and keeps it.
+// Renew loads the value for a key, even if the cache has one, and keeps it.
 func (c *Cache[V]) Renew(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
 	result := c.flight.DoChan(key, func() (any, error) {
 		value, bytes, err := guarded(context.WithoutCancel(ctx), load)
@@ -85,7 +85,7 @@ func (c *Cache[V]) Renew(ctx context.Context, key string, load func(context.Cont
 	}
 }
 
-// Peek returns the value for a key if it is there.
+// Peek returns the value for a key if the cache has it.
 func (c *Cache[V]) Peek(key string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *Cache[V]) Peek(key string) (V, bool) {
 	return e.value, ok
 }
 
-// Put stores a value. One above the whole budget is not kept.
+// Put stores a value. A value above the whole budget is not kept.
 func (c *Cache[V]) Put(key string, value V, bytes int64) {
 	if bytes > c.budget {
 		return
@@ -108,9 +108,9 @@ func (c *Cache[V]) Put(key string, value V, bytes int64) {
 	}
 }
 
-// guarded keeps a panic in a load (a hostile template, a bug in a parser) from ending the process: it
-// would happen in a goroutine of the single flight, where no caller can recover it. Where it happened is for the log:
-// errors end up in statuses and histories.
+// guarded returns a panic in a load (a hostile template, a bug in a parser) as an error, so that it does not end the
+// process. The load runs in a goroutine of the single flight, where callers cannot recover. The stack goes to the log
+// only, because errors get into statuses and histories.
 func guarded[V any](ctx context.Context, load func(context.Context) (V, int64, error)) (value V, bytes int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -122,7 +122,7 @@ func guarded[V any](ctx context.Context, load func(context.Context) (V, int64, e
 	return load(ctx)
 }
 
-// loggerOf is the logger of the activity that a load is for.
+// loggerOf returns the logger of the activity that the load belongs to, or else the default logger.
 func loggerOf(ctx context.Context) log.Logger {
 	if activity.IsActivity(ctx) {
 		return activity.GetLogger(ctx)

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// acceptedManifests are asked for as far as a registry has them. A registry that is not asked for indexes says that it
-	// does not have one.
+	// acceptedManifests lists the media types to request. A registry returns an index only if the request accepts
+	// indexes; otherwise it answers that there is none.
 	acceptedManifests = string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2) + ", " +
 		string(types.OCIImageIndex) + ", " + string(types.DockerManifestList)
-	// descriptorAnnotation is "true" for the manifest of an index that has the component descriptor.
+	// descriptorAnnotation is "true" on the manifest in an index that has the component descriptor.
 	descriptorAnnotation = "software.ocm.descriptor"
 	helmConfigMediaType  = "application/vnd.cncf.helm.config.v1+json"
 	maxManifestBytes     = 1 << 20
 )
 
-// stored is what a registry has under a tag or the digest of a manifest: a manifest, or an index of manifests.
+// stored is the content under a tag or a manifest's digest: a manifest, or an index of manifests.
 type stored struct {
 	v1.Manifest
 	Manifests []v1.Descriptor `json:"manifests,omitempty"`
 }
 
-// isIndex reports whether it is an index. The media type is optional in both forms.
+// isIndex reports whether the content is an index. The media type is optional in both forms.
 func (s *stored) isIndex() bool {
 	return s.MediaType.IsIndex() || s.MediaType == "" && len(s.Manifests) > 0
 }
 
-// componentManifest returns the manifest with the component descriptor. A component version is stored as this manifest, or
-// as an index that has it beside the images and charts of the component.
+// componentManifest returns the manifest with the component descriptor. A component version is stored as this manifest,
+// or as an index that lists it beside the images and charts of the component.
 func (r *registry) componentManifest(ctx context.Context, place name.Repository, tag, what string) (*stored, error) {
 	top, err := r.manifest(ctx, place, tag, what)
 	if err != nil || !top.isIndex() {
@@ -49,7 +49,7 @@ func (r *registry) componentManifest(ctx context.Context, place name.Repository,
 		return nil, err
 	}
 	if chosen.MediaType.IsIndex() {
-		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index whose component descriptor is said to be in another index", what)
+		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index that refers to another index for its component descriptor", what)
 	}
 	digest := chosen.Digest.String()
 	if _, err := parseDigest(digest); err != nil {
@@ -57,12 +57,12 @@ func (r *registry) componentManifest(ctx context.Context, place name.Repository,
 	}
 	found, err := r.manifest(ctx, place, digest, what)
 	if err == nil && found.isIndex() {
-		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index whose component descriptor is said to be in another index", what)
+		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index that refers to another index for its component descriptor", what)
 	}
 	return found, err
 }
 
-// descriptorManifest chooses from an index as the OCM specification says: the manifest with the annotation, else the first.
+// descriptorManifest chooses from an index by the OCM specification: the annotated manifest, or else the first.
 func descriptorManifest(manifests []v1.Descriptor, what string) (v1.Descriptor, error) {
 	if len(manifests) == 0 {
 		return v1.Descriptor{}, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index without a manifest", what)
@@ -77,14 +77,15 @@ func descriptorManifest(manifests []v1.Descriptor, what string) (v1.Descriptor, 
 		}
 	}
 	if annotated > 1 {
-		return v1.Descriptor{}, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index with %d manifests that have the annotation %s; one may have it",
+		return v1.Descriptor{}, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is an OCI index with %d manifests that have the annotation %s; only one may have it",
 			what, annotated, descriptorAnnotation)
 	}
 	return chosen, nil
 }
 
-// manifest reads a manifest or an index by its tag or digest. What is not what the digest, or the registry's own header,
-// names comes from a proxy in the registry's place, or was damaged on its way: it is asked for again.
+// manifest reads a manifest or an index by its tag or digest. If the content does not match the digest, or the
+// registry's own digest header, a proxy answered instead of the registry or the content was damaged on its way. That
+// fault is retried.
 func (r *registry) manifest(ctx context.Context, place name.Repository, reference, what string) (*stored, error) {
 	response, err := r.open(ctx, place, "manifests/"+reference, acceptedManifests, what, ReasonDescriptorNotFound)
 	if err != nil {
@@ -105,19 +106,19 @@ func (r *registry) manifest(ctx context.Context, place name.Repository, referenc
 	sum, err := parseDigest(expected)
 	verifiable := err == nil
 	if got := sha256.Sum256(raw); verifiable && hex.EncodeToString(got[:]) != sum {
-		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%x", what, got)
+		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent other content, with digest sha256:%x", what, got)
 	}
 	var found stored
 	switch err := json.Unmarshal(raw, &found); {
 	case err != nil && verifiable:
 		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is not an OCI manifest", what)
 	case err != nil:
-		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent no OCI manifest", what)
+		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry did not send an OCI manifest", what)
 	}
 	return &found, nil
 }
 
-// withoutDescriptor says what is stored in the place of a component version.
+// withoutDescriptor returns an error that says what is stored instead of a component version.
 func withoutDescriptor(found *stored, what string) error {
 	config := string(found.Config.MediaType)
 	var is string

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tally is a Counter that remembers.
+// tally is a Counter that remembers its calls.
 type tally struct {
 	mu    sync.Mutex
 	asked []string
@@ -28,7 +28,7 @@ func (c *tally) RegistryAnswered(reason string, bytes int) {
 	c.asked, c.bytes = append(c.asked, "fetched: "+reason), c.bytes+bytes
 }
 
-func TestWhatIsAskedOfCachesAndRegistriesIsCounted(t *testing.T) {
+func TestRequestsToCachesAndRegistriesAreCounted(t *testing.T) {
 	r := newTestRegistry(t)
 	layer := r.push(t, []byte(configMapNamed("a")))
 	counted, folder := &tally{}, t.TempDir()

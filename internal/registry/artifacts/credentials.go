@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// errDockerConfig never quotes the content.
+// errDockerConfig must not quote the content.
 var errDockerConfig = errors.New("the docker config cannot be parsed")
 
 // dockerAuth is one entry of a docker config, as in a Secret of type kubernetes.io/dockerconfigjson.
@@ -23,11 +23,11 @@ type dockerAuth struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// keychain has credentials by registry, or by registry and path, the longest that fits first.
+// keychain maps registries, or registries with a path, to credentials. The longest match wins.
 type keychain map[string]authn.AuthConfig
 
-// KeychainFromDockerConfig makes a keychain of the content of a docker config (`.dockerconfigjson`). Credential
-// helpers in it are ignored: they are programs. An entry's credentials go to its own host only.
+// KeychainFromDockerConfig returns a keychain with the credentials of a docker config (`.dockerconfigjson`). It ignores
+// credential helpers, because they are programs. It sends the credentials of an entry to the entry's host only.
 func KeychainFromDockerConfig(content []byte) (authn.Keychain, error) {
 	var parsed struct {
 		Auths map[string]dockerAuth `json:"auths"`
@@ -54,8 +54,8 @@ func KeychainFromDockerConfig(content []byte) (authn.Keychain, error) {
 	return k, nil
 }
 
-// DockerConfigRegistries returns the registries that a docker config (`.dockerconfigjson`) has credentials for, as it writes
-// them, in order.
+// DockerConfigRegistries returns the registries of a docker config (`.dockerconfigjson`) as the config writes them,
+// sorted.
 func DockerConfigRegistries(content []byte) ([]string, error) {
 	var parsed struct {
 		Auths map[string]json.RawMessage `json:"auths"`
@@ -66,14 +66,14 @@ func DockerConfigRegistries(content []byte) ([]string, error) {
 	return slices.Sorted(maps.Keys(parsed.Auths)), nil
 }
 
-// HostOf returns the host of an entry of a docker config, as registries are known by it.
+// HostOf returns the host of an entry of a docker config, in the form in which other code names registries.
 func HostOf(entry string) string {
 	host, _, _ := strings.Cut(withoutScheme(entry), "/")
 	return strings.ToLower(normalized(host))
 }
 
-// AddressOf returns the address of the registry that an entry of a docker config is for, with its scheme and path. Docker writes
-// the version of an API behind the host of some registries, which is no path.
+// AddressOf returns the address of the registry of a docker config's entry, with its scheme and path. It removes the
+// API version that Docker writes after the host of some registries, because that is not a path.
 func AddressOf(entry string) string {
 	trimmed := strings.TrimRight(entry, "/")
 	for _, version := range []string{"/v1", "/v2"} {
@@ -102,7 +102,7 @@ func parent(place string) string {
 	return place[:cut]
 }
 
-// normalized takes off what docker configs traditionally put around a registry's name.
+// normalized removes the scheme and the API version that docker configs traditionally add to a registry's name.
 func normalized(address string) string {
 	address = strings.TrimPrefix(strings.TrimPrefix(address, "https://"), "http://")
 	address = strings.TrimRight(address, "/")

@@ -52,7 +52,7 @@ func TestCredentialsAreForTheirOwnHostOnly(t *testing.T) {
 	}
 }
 
-func TestARegistryThatSendsUsElsewhereDoesNotSendOurCredentials(t *testing.T) {
+func TestARedirectDoesNotGetOurCredentials(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	var leaked atomic.Bool
@@ -89,5 +89,5 @@ func TestARegistryThatSendsUsElsewhereDoesNotSendOurCredentials(t *testing.T) {
 	_, err = store.Fetch(context.Background(), l)
 	require.Error(t, err)
 	require.Positive(t, asked.Load(), "the redirect was followed")
-	require.False(t, leaked.Load(), "with our credentials")
+	require.False(t, leaked.Load(), "the redirect got our credentials")
 }

@@ -21,9 +21,9 @@ const (
 	buildSeparator         = ".build-"
 )
 
-// FetchDescriptor returns the component descriptor of a component version as it is stored (YAML or JSON),
-// from `<repository>/component-descriptors/<component>:<version>`. repository is "<registry>[/<subpath>]".
-// It may be up to Options.DescriptorTTL old, and older while the registry is unavailable, also after a restart:
+// FetchDescriptor returns the stored component descriptor of a component version (YAML or JSON), from
+// `<repository>/component-descriptors/<component>:<version>`. repository is "<registry>[/<subpath>]". The descriptor
+// may be up to Options.DescriptorTTL old, and older while the registry is unavailable, even after a restart, because
 // component versions do not change. Errors are faults: ReasonDescriptorNotFound, ReasonInvalidDescriptor (Rejected), …
 func (s *Store) FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
 	key := repository + "/" + component + ":" + version
@@ -101,8 +101,8 @@ func (r *registry) descriptorLayer(ctx context.Context, place name.Repository, l
 	return readVerified(response.Body, sum, r.limits.DescriptorBytes, what)
 }
 
-// descriptorForm tells how a layer of this media type holds a component descriptor. Beside OCM's own
-// there are types of its predecessors, which end in the same way.
+// descriptorForm reports whether a layer of this media type holds a component descriptor, and whether it is a tar
+// archive. OCM's predecessors have their own media types with the same endings.
 func descriptorForm(mediaType string) (isTar, isDescriptor bool) {
 	if !strings.Contains(mediaType, "component-descriptor") || strings.Contains(mediaType, "metadata") {
 		return false, false

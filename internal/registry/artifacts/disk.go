@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// disk keeps layers in a folder that several workers may share. It is an optimisation: whatever goes
-// wrong with it is as if the layer were not there. A nil disk keeps nothing.
+// disk keeps layers in a folder that several workers may share. It is an optimization: any error counts as a cache
+// miss. A nil disk keeps nothing.
 type disk struct {
 	folder string
 	budget int64
 }
 
-// layerFile is the file of a layer, by its key and the sum of its content.
+// layerFile returns the file name of a layer, from its key and the sum of its content.
 func layerFile(key, sum string) string {
 	of := sha256.Sum256([]byte(key))
 	return sum + "-" + hex.EncodeToString(of[:8])
 }
 
-// read returns a layer that is there and is what its name says; a truncated file is never served.
+// read returns a layer if its content matches its sum. It never returns a truncated file.
 func (d *disk) read(key, sum string) ([]byte, bool) {
 	if d == nil {
 		return nil, false
@@ -42,8 +42,8 @@ func (d *disk) read(key, sum string) ([]byte, bool) {
 	return content, true
 }
 
-// write stores verified content: to a temporary file first, so that others see it whole or not at all. It is not
-// synced to the disk before it is renamed: what a power cut leaves of it is found out by read.
+// write stores verified content in a temporary file and renames it, so that other workers see either the whole file or
+// none. It does not sync the file before the rename: read finds out if a power failure damaged it.
 func (d *disk) write(name string, content []byte) {
 	if d == nil {
 		return
@@ -65,14 +65,14 @@ func (d *disk) write(name string, content []byte) {
 	d.trim()
 }
 
-// remember stores what has a name instead of a digest, with its own digest before it, by which read's promise holds
-// for it too.
+// remember stores content that has a name instead of a digest. It writes the digest before the content, so that recall
+// can verify the content too.
 func (d *disk) remember(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	d.write(named(name), append([]byte(hex.EncodeToString(sum[:])), content...))
 }
 
-// recall returns what was remembered under a name.
+// recall returns the content that remember stored under a name.
 func (d *disk) recall(name string) ([]byte, bool) {
 	if d == nil {
 		return nil, false
@@ -93,8 +93,8 @@ func named(name string) string {
 	return "named-" + hex.EncodeToString(sum[:])
 }
 
-// trim removes the least recently used files until the rest is within the budget, and partial files
-// that a killed process left.
+// trim removes the least recently used files until the rest is within the budget. It also removes partial files of
+// killed processes.
 func (d *disk) trim() {
 	entries, err := os.ReadDir(d.folder)
 	if err != nil {

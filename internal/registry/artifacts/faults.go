@@ -13,33 +13,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Reasons of faults of this package. All are fault.Rejected but the last two, which are fault.Transient, and those
-// that say that they are retried slowly.
+// Reasons of this package's faults. All are fault.Rejected, except for the last two and those marked "slow retry",
+// which are fault.Transient.
 const (
-	// ReasonInvalidReference: the name of a layer or component version is not one.
+	// ReasonInvalidReference: the name of a layer or component version is invalid.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonRegistryNotAllowed: the layer is in a registry that Options.Registries do not have (slow retry: those of a
-	// process that starts later may have it).
+	// ReasonRegistryNotAllowed: Options.Registries does not have the layer's registry (slow retry: a process with other
+	// settings may allow it later).
 	ReasonRegistryNotAllowed = "RegistryNotAllowed"
-	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
-	// have not copied yet (slow retry).
+	// ReasonLayerNotFound: the registry does not have the layer (slow retry). Some registries also say so if they deny
+	// access, or have not copied the layer yet.
 	ReasonLayerNotFound = "LayerNotFound"
 	// ReasonDescriptorNotFound: the registry does not have the component version (slow retry).
 	ReasonDescriptorNotFound = "DescriptorNotFound"
-	// ReasonInvalidDescriptor: the component version is not stored as OCM says.
+	// ReasonInvalidDescriptor: the component version is not stored in the form that OCM specifies.
 	ReasonInvalidDescriptor = "InvalidDescriptor"
-	// ReasonDigestMismatch: what the registry sent is not what the digest names. It may be what a proxy says in the
-	// registry's place (slow retry).
+	// ReasonDigestMismatch: the registry's content does not match the digest. A proxy may have answered instead of the
+	// registry (slow retry).
 	ReasonDigestMismatch = "DigestMismatch"
 
-	// ReasonRegistryUnavailable: the registry cannot be reached, or asks to try again.
+	// ReasonRegistryUnavailable: the registry is unreachable, or asks for a retry.
 	ReasonRegistryUnavailable = "RegistryUnavailable"
-	// ReasonRegistryUnauthorized: the registry does not accept our credentials. They are not an input of
-	// any Manifest, so this is tried again.
+	// ReasonRegistryUnauthorized: the registry refuses our credentials. They are not an input of any Manifest, so the
+	// request is retried.
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
 )
 
-// MayPass reports whether a fault with this reason is the registry's, or of the settings about it, so that it may pass
+// MayPass reports whether a fault with this reason is caused by the registry or its settings, so that it may disappear
 // without a change of a Manifest.
 func MayPass(reason string) bool {
 	switch reason {
@@ -49,15 +49,16 @@ func MayPass(reason string) bool {
 	return false
 }
 
-// slowRetry is a fault that people fix at the registry. Nothing of ours changes when they have. The workflow tries again
-// only now and then: the store asks the registry more often, for all workflows that wait for the same (see awaited).
+// slowRetry returns a fault that people fix at the registry. Nothing in the control plane changes when they have fixed
+// it. The workflow retries at its slowest rate; the store asks the registry more often, once for all waiting workflows
+// (see awaited).
 func slowRetry(reason, format string, args ...any) error {
 	f := fault.New(fault.Transient, reason, format, args...)
 	f.SlowRetry = true
 	return f
 }
 
-// classify turns the error of a request to a registry into a fault.
+// classify converts the error of a request to a registry into a fault.
 func classify(err error, what, missing string) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) {
 		return err
@@ -67,26 +68,26 @@ func classify(err error, what, missing string) error {
 		case http.StatusNotFound:
 			return slowRetry(missing, "%s: the registry does not have it", what)
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry does not let us (status %d)", what, answer.StatusCode)
+			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry refuses our credentials (status %d)", what, answer.StatusCode)
 		}
 		return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: the registry answered with status %d", what, answer.StatusCode)
 	}
 	return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: %w", what, withoutURL(err)).WithHint("%s", HintOf(err))
 }
 
-// HintOf returns what can be done about the error of a request to a registry if a setting is wrong, and nothing otherwise.
+// HintOf returns the remedy if a wrong setting caused the error of a request to a registry, or else an empty string.
 func HintOf(err error) string {
 	var authority x509.UnknownAuthorityError
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the registry has no TLS: name its host in --oci-registry-plain-http, or write http:// before it in --oci-registry-host"
+		return "the registry has no TLS: add its host to --oci-registry-plain-http, or write http:// before the host in --oci-registry-host"
 	case errors.As(err, &authority):
-		return "the certificate of the registry is of an authority that is not known here: name a file with the authority's certificate by --oci-registry-ca-file"
+		return "the registry's certificate is from an unknown authority: set --oci-registry-ca-file to a file with the authority's certificate"
 	}
 	return ""
 }
 
-// withoutURL keeps the address of a request out of messages: that of a redirect may hold a signature.
+// withoutURL removes the URL of a request from an error, because the URL of a redirect may hold a signature.
 func withoutURL(err error) error {
 	var request *url.Error
 	if !errors.As(err, &request) {

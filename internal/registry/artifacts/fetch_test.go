@@ -29,7 +29,7 @@ import (
 
 const component = "kyma-project.io/module/sample"
 
-// rendererArgument makes this test's own program the renderer of charts.
+// rendererArgument makes this test's own program act as the chart renderer.
 const rendererArgument = "render-chart"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ type testRegistry struct {
 	*httptest.Server
 	host  string
 	blobs atomic.Int64
-	// answer, where set, answers instead of the registry; it returns false to leave it to the registry.
+	// answer may answer a request instead of the registry. It returns false to leave the request to the registry.
 	answer func(http.ResponseWriter, *http.Request) bool
 }
 
@@ -68,7 +68,7 @@ func newTestRegistry(t testing.TB) *testRegistry {
 	return r
 }
 
-// push stores a blob and returns the layer that names it.
+// push stores a blob and returns a layer that names it.
 func (r *testRegistry) push(t testing.TB, content []byte) Layer {
 	t.Helper()
 	l := Layer{Repository: r.host + "/sub/component-descriptors", Name: component, Digest: digest(content)}
@@ -111,7 +111,7 @@ func (r *testRegistry) store(t testing.TB, change func(*Options)) *Store {
 	return s
 }
 
-func TestFetchReturnsWhatTheDigestNames(t *testing.T) {
+func TestFetchReturnsTheContentOfTheDigest(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))
@@ -141,16 +141,16 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 		reason string
 	}{
 		{"the registry does not have the layer", nil, func(l *Layer) { l.Digest = digest([]byte("other")) }, fault.Transient, ReasonLayerNotFound},
-		{"the registry sends something else", sent(200, "tampered"), nil, fault.Transient, ReasonDigestMismatch},
+		{"the registry sends other content", sent(200, "tampered"), nil, fault.Transient, ReasonDigestMismatch},
 		{"the registry sends an HTML page", sent(200, "<html>login</html>"), nil, fault.Transient, ReasonDigestMismatch},
 		{"the registry sends too much", sent(200, strings.Repeat("x", 2000)), nil, fault.Rejected, render.ReasonLayerTooLarge},
-		{"the registry does not let us", sent(401, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
-		{"the registry forbids it", sent(403, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
+		{"the registry refuses our credentials", sent(401, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
+		{"the registry forbids the request", sent(403, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
 		{"the registry fails", sent(500, ""), nil, fault.Transient, ReasonRegistryUnavailable},
 		{"the reference is a tag", nil, func(l *Layer) { l.Digest = "v1.0.0" }, fault.Rejected, ReasonInvalidReference},
 		{"the digest is cut off", nil, func(l *Layer) { l.Digest = "sha256:abc" }, fault.Rejected, ReasonInvalidReference},
-		{"the component name is no path", nil, func(l *Layer) { l.Name = "Sample Module" }, fault.Rejected, ReasonInvalidReference},
-		{"nobody listens", nil, func(l *Layer) { l.Repository = "127.0.0.1:1/x" }, fault.Transient, ReasonRegistryUnavailable},
+		{"the component name is not a path", nil, func(l *Layer) { l.Name = "Sample Module" }, fault.Rejected, ReasonInvalidReference},
+		{"no server listens", nil, func(l *Layer) { l.Repository = "127.0.0.1:1/x" }, fault.Transient, ReasonRegistryUnavailable},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestFetchAsksOnceMoreWhenSomethingElseComes(t *testing.T) {
+func TestFetchRetriesOnceAfterOtherContent(t *testing.T) {
 	t.Parallel()
 	for wrong, works := range map[int64]bool{1: true, 2: false} {
 		r := newTestRegistry(t)
@@ -192,11 +192,11 @@ func TestFetchAsksOnceMoreWhenSomethingElseComes(t *testing.T) {
 		}
 		require.Equal(t, ReasonDigestMismatch, fault.Of(err).Reason)
 		_, err = s.Fetch(context.Background(), l)
-		require.NoError(t, err, "what was wrong is not kept")
+		require.NoError(t, err, "wrong content is not kept")
 	}
 }
 
-func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
+func TestFetchUsesPlainHTTPOnlyForListedHosts(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))
@@ -204,7 +204,7 @@ func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Fetch(context.Background(), l)
 	require.Equal(t, ReasonRegistryUnavailable, fault.Of(err).Reason)
-	require.Contains(t, fault.Of(err).Hint, "--oci-registry-plain-http", "whoever reads it knows what is missing")
+	require.Contains(t, fault.Of(err).Hint, "--oci-registry-plain-http", "the hint names the missing flag")
 	require.Zero(t, r.blobs.Load())
 
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
@@ -216,7 +216,7 @@ func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
 	require.Contains(t, fault.Of(err).Hint, "--oci-registry-ca-file")
 	l.Repository = "127.0.0.1:1/x"
 	_, err = s.Fetch(context.Background(), l)
-	require.Empty(t, fault.Of(err).Hint, "that of the reason says it all")
+	require.Empty(t, fault.Of(err).Hint, "the hint of the reason is enough")
 }
 
 func TestLayersComeFromAllowedRegistriesOnly(t *testing.T) {
@@ -237,7 +237,7 @@ func TestLayersComeFromAllowedRegistriesOnly(t *testing.T) {
 		l := l
 		l.Repository = scheme + l.Repository
 		_, err = s.Fetch(t.Context(), l)
-		require.ErrorContains(t, err, "registry "+foreign.host+" is none that layers may come from (allowed: ", "also of what is in the cache")
+		require.ErrorContains(t, err, "registry "+foreign.host+" must not be used for layers (allowed: ", "cached layers count too")
 		require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason)
 	}
 	_, err = s.Prepare(t.Context(), Source{Install: l}, nil)
@@ -247,10 +247,10 @@ func TestLayersComeFromAllowedRegistriesOnly(t *testing.T) {
 	_, err = s.Fetch(t.Context(), own.push(t, []byte("content")))
 	require.NoError(t, err)
 	_, err = s.Fetch(t.Context(), Layer{Repository: "//x", Name: "n", Digest: l.Digest})
-	require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason, "what names no registry")
+	require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason, "a reference without a registry")
 }
 
-func TestWhichReferencesLeadToAnAllowedRegistry(t *testing.T) {
+func TestReferencesToAllowedRegistries(t *testing.T) {
 	t.Parallel()
 	r, err := NewRegistries([]string{"Registry.Example.com", "docker.io", "registry.example.com", "localhost:5000"})
 	require.NoError(t, err)
@@ -310,7 +310,7 @@ func TestManyInstallationsCauseOnePull(t *testing.T) {
 	require.EqualValues(t, 1, r.blobs.Load())
 }
 
-func TestACallerThatGoesAwayDoesNotSpoilThePullOfOthers(t *testing.T) {
+func TestACallerThatGoesAwayDoesNotInterruptThePullOfOthers(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))
@@ -336,8 +336,8 @@ func TestACallerThatGoesAwayDoesNotSpoilThePullOfOthers(t *testing.T) {
 	require.NoError(t, <-second)
 }
 
-// Who may make a template knows digests, from a catalog or a descriptor, and names any repository beside them.
-func TestADigestIsNoWayToALayerOfARepositoryThatOneMayNotRead(t *testing.T) {
+// The author of a template may learn digests from a catalog or a descriptor, and can combine them with any repository.
+func TestADigestGivesNoAccessToALayerOfAnotherRepository(t *testing.T) {
 	t.Parallel()
 	private, foreign := newTestRegistry(t), newTestRegistry(t)
 	l := private.push(t, []byte(configMapNamed("private")))
@@ -376,11 +376,11 @@ func TestADigestIsNoWayToALayerOfARepositoryThatOneMayNotRead(t *testing.T) {
 		}
 	}
 	before := private.blobs.Load()
-	require.NoError(t, renderOf(again(), l), "its own repository's is served from the folder")
+	require.NoError(t, renderOf(again(), l), "the folder serves the layer for its own repository")
 	require.Equal(t, before, private.blobs.Load())
 }
 
-func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
+func TestTheFolderServesOnlyCompleteFiles(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))
@@ -392,7 +392,7 @@ func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
 	content, err := again().Fetch(context.Background(), l)
 	require.NoError(t, err)
 	require.Equal(t, "content", string(content))
-	require.EqualValues(t, 1, r.blobs.Load(), "another process finds it in the folder")
+	require.EqualValues(t, 1, r.blobs.Load(), "another process finds the layer in the folder")
 
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)
@@ -408,7 +408,7 @@ func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
 	require.NoError(t, os.Chtimes(path, old, old))
 	_, err = again().Fetch(context.Background(), r.push(t, []byte("fifteen letters")))
 	require.NoError(t, err)
-	require.NoFileExists(t, path, "the budget is kept, the least recently used goes")
+	require.NoFileExists(t, path, "the least recently used file is evicted to keep the budget")
 }
 
 func TestTheCacheKeepsItsBudgetAndSurvivesAPanic(t *testing.T) {
@@ -432,12 +432,12 @@ func TestTheCacheKeepsItsBudgetAndSurvivesAPanic(t *testing.T) {
 	_, err := c.Get(context.Background(), "large", load(4, 11))
 	require.NoError(t, err)
 	_, ok := c.Peek("large")
-	require.False(t, ok, "what is above the whole budget is not kept")
+	require.False(t, ok, "a value above the whole budget is not kept")
 	_, err = c.Get(context.Background(), "panic", func(context.Context) (int, int64, error) { panic("boom\nand more") })
-	require.EqualError(t, err, "panic: boom", "where it happened is for the log only")
+	require.EqualError(t, err, "panic: boom", "the stack is for the log only")
 }
 
-func TestFetchDescriptorReadsEveryWayThatItIsStored(t *testing.T) {
+func TestFetchDescriptorReadsEveryStoredForm(t *testing.T) {
 	t.Parallel()
 	const content = "meta:\n  schemaVersion: v2\n"
 	tests := []struct {
@@ -468,7 +468,8 @@ func (r *testRegistry) pushComponent(t *testing.T, mediaType string, layer []byt
 	r.pushManifest(t, "application/vnd.ocm.software.component.config.v1+json", mediaType, layer, tag)
 }
 
-// pushManifest stores a manifest with one layer, under a tag or else under its digest, and returns its entry in an index.
+// pushManifest stores a manifest with one layer under a tag, or else under its digest, and returns its entry in an
+// index.
 func (r *testRegistry) pushManifest(t *testing.T, configType, mediaType string, layer []byte, tag string) map[string]any {
 	t.Helper()
 	config := []byte("{}")
@@ -527,10 +528,10 @@ func TestAComponentVersionMayBeAnIndex(t *testing.T) {
 	}
 	for version, want := range map[string]string{
 		"2.0.0": "is an OCI index without a manifest",
-		"2.1.0": "is an OCI index with 2 manifests that have the annotation software.ocm.descriptor; one may have it",
-		"2.2.0": "is an OCI index whose component descriptor is said to be in another index",
+		"2.1.0": "is an OCI index with 2 manifests that have the annotation software.ocm.descriptor; only one may have it",
+		"2.2.0": "is an OCI index that refers to another index for its component descriptor",
 		"2.3.0": "is a container image: it has no layer with a component descriptor",
-		"2.4.0": "is an OCI index whose component descriptor is said to be in another index",
+		"2.4.0": "is an OCI index that refers to another index for its component descriptor",
 		"2.5.0": "is a container image: it has no layer with a component descriptor",
 		"2.6.0": "is a container image: it has no layer with a component descriptor",
 		"2.7.0": "is a Helm chart: it has no layer with a component descriptor",
@@ -544,8 +545,8 @@ func TestAComponentVersionMayBeAnIndex(t *testing.T) {
 	}
 }
 
-// A proxy that answers in the registry's place, or damages what passes, does not make a component version invalid.
-func TestAManifestThatIsDamagedOnItsWayIsAskedForAgain(t *testing.T) {
+// A proxy that answers instead of the registry, or damages responses, does not make a component version invalid.
+func TestAManifestThatWasDamagedOnItsWayIsRetried(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("meta: {}"), "1.0.0")
@@ -555,7 +556,7 @@ func TestAManifestThatIsDamagedOnItsWayIsAskedForAgain(t *testing.T) {
 			w.Header().Set("Docker-Content-Digest", digest([]byte("it")))
 			_, _ = w.Write([]byte("{}"))
 		},
-		"what breaks off in it": func(w http.ResponseWriter) {
+		"a truncated manifest": func(w http.ResponseWriter) {
 			w.Header().Set("Docker-Content-Digest", digest([]byte("{}")))
 			_, _ = w.Write([]byte("{"))
 		},
@@ -589,12 +590,12 @@ func TestFetchDescriptorSaysWhatIsWrong(t *testing.T) {
 		f := fault.Of(err)
 		require.Equal(t, reason, f.Reason)
 		missing := reason == ReasonDescriptorNotFound
-		require.Equal(t, missing, f.SlowRetry, "it may be pushed yet")
+		require.Equal(t, missing, f.SlowRetry, "the component version may still be pushed")
 		require.Equal(t, !missing, f.Kind == fault.Rejected)
 	}
 }
 
-func TestADescriptorOutlivesItsRegistry(t *testing.T) {
+func TestADescriptorRemainsAvailableWhileItsRegistryIsDown(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("first"), "1.0.0")
@@ -608,7 +609,7 @@ func TestADescriptorOutlivesItsRegistry(t *testing.T) {
 	require.Equal(t, "first", fetch())
 	before := r.blobs.Load()
 	require.Equal(t, "first", fetch())
-	require.Equal(t, before, r.blobs.Load(), "it is believed for a while")
+	require.Equal(t, before, r.blobs.Load(), "the descriptor is cached for a while")
 	now = now.Add(time.Hour)
 	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("second"), "1.0.0")
 	require.Equal(t, "second", fetch())

@@ -53,5 +53,5 @@ func TestHooksAreReadInTheOrderInWhichTheyRun(t *testing.T) {
 		"Job check before=false install=true upgrade=false weight=0 delete=false",
 		"Job sweep before=false install=true upgrade=false weight=1 delete=false",
 	}, got)
-	require.Equal(t, []string{"CustomResourceDefinition old", "Job back", "Job bye", "Pod probe"}, rendered.LeftOut, "what is never run is named")
+	require.Equal(t, []string{"CustomResourceDefinition old", "Job back", "Job bye", "Pod probe"}, rendered.LeftOut, "hooks that never run are named")
 }

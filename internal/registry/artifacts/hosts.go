@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// hosts bounds how many requests are under way to one registry, so that a slow one does not keep us from the others,
-// and none is flooded.
+// hosts limits the number of concurrent requests per registry, so that a slow registry does not block requests to
+// others, and none gets flooded.
 type hosts struct {
 	limit int
 
@@ -15,7 +15,7 @@ type hosts struct {
 	slots map[string]chan struct{}
 }
 
-// enter waits for a slot. The caller calls leave when the answer was read.
+// enter waits for a slot. The caller must call leave after it has read the response.
 func (h *hosts) enter(ctx context.Context, host string) (leave func(), err error) {
 	h.mu.Lock()
 	slots, known := h.slots[host]
@@ -32,7 +32,7 @@ func (h *hosts) enter(ctx context.Context, host string) (leave func(), err error
 	}
 }
 
-// slotBody gives the slot back when the body is closed.
+// slotBody releases the slot when the body is closed.
 type slotBody struct {
 	io.ReadCloser
 	release func()

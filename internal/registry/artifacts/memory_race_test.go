@@ -2,5 +2,5 @@
 
 package artifacts
 
-// smallRenderBytes is little memory for a renderer. The race detector takes a multiple of what a program takes.
+// smallRenderBytes is a low memory limit for a renderer. The race detector multiplies the memory of a program.
 const smallRenderBytes = 512 << 20

@@ -2,5 +2,5 @@
 
 package artifacts
 
-// smallRenderBytes is little memory for a renderer.
+// smallRenderBytes is a low memory limit for a renderer.
 const smallRenderBytes = 192 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// FetchObject returns the one object that is in a layer, as JSON: a default custom resource. It need not have a name.
+// FetchObject returns the only object of a layer as JSON: a default custom resource. The object needs no name.
 func (s *Store) FetchObject(ctx context.Context, l Layer) ([]byte, error) {
 	layer, err := s.Fetch(ctx, l)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestALayerOfOneObject(t *testing.T) {
+func TestFetchObjectReturnsTheOnlyObjectOfALayer(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	s := r.store(t, nil)
@@ -23,7 +23,7 @@ func TestALayerOfOneObject(t *testing.T) {
 	}
 	for contains, layer := range map[string][]byte{
 		"0 objects": []byte("---\n"), "2 objects": []byte(configMapNamed("a") + "---\n" + configMapNamed("b")),
-		"apiVersion or kind": []byte("spec: {}\n"), "leaves it": archive(entry{name: "../a.yaml", content: keda}),
+		"apiVersion or kind": []byte("spec: {}\n"), "leaves the archive": archive(entry{name: "../a.yaml", content: keda}),
 	} {
 		_, err := s.FetchObject(context.Background(), r.push(t, layer))
 		require.ErrorContains(t, err, contains)

@@ -1,5 +1,22 @@
-// Package artifacts brings what modules are made of from registries: layers by digest, verified and
-// cached, parsed and rendered into Kubernetes objects, and component descriptors.
+// Package artifacts fetches the content of modules from OCI registries: layers by digest, verified and cached, and
+// component descriptors. It parses layers, and has package render turn charts into Kubernetes objects.
+//
+// A process makes one Store with New. Its entry points:
+//
+//	s.FetchDescriptor(ctx, repository, component, version) // a component descriptor
+//	request, err := s.Prepare(ctx, source, cluster)        // cheap: the key of a rendering, without rendering
+//	rendered, err := request.Render(ctx)                   // objects and hooks of a module
+//	s.FetchObject(ctx, layer)                              // a default custom resource
+//	s.Watch(ctx, wake)                                     // wakes workflows when a registry works again
+//
+// Invariants:
+//
+//   - Layers are named by digest. Content that does not match its digest is never returned, from the registry or a cache.
+//   - Caches are keyed by repository and digest, so that a digest gives no access to another repository's layer.
+//   - Every fetched byte is untrusted: Limits bounds its size, and a process of its own renders charts (Options.Renderer).
+//   - Plain HTTP is used only for listed hosts, and an entry's credentials go only to the entry's host.
+//   - Concurrent callers for the same content share one fetch, and a slow registry does not block requests to others.
+//   - Errors are faults (package fault) with a reason of faults.go or of package render.
 package artifacts
 
 import (
@@ -13,73 +30,78 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// Options configure a Store. The zero value is usable: memory only, https only, anonymous.
+// Options configures a Store. The zero value is usable: memory only, HTTPS only, anonymous.
 type Options struct {
-	// CacheDir is a folder for layers on disk; several workers may share it. Empty: memory only.
+	// CacheDir is a folder for layers on disk, which several workers may share. If it is empty, layers are kept in
+	// memory only.
 	CacheDir string
-	// DiskBytes bounds CacheDir; 2 GiB. The least recently used layers go first.
+	// DiskBytes bounds CacheDir; 2 GiB by default. The least recently used layers are evicted first.
 	DiskBytes int64
-	// MemoryBytes bounds the layers held in memory; 128 MiB.
+	// MemoryBytes bounds the layers in memory; 128 MiB by default.
 	MemoryBytes int64
-	// Limits bound what one artifact may cost.
+	// Limits bounds the cost of one artifact.
 	Limits Limits
-	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
-	// have TLS, wherever they are.
+	// PlainHTTPHosts are the registries ("host:port") to use without TLS. All others must have TLS, even on loopback
+	// and private addresses.
 	PlainHTTPHosts []string
-	// Registries are all that may be asked for layers; nil means any. What the cache has of others is not used either.
+	// Registries are the only registries to fetch layers from; nil means any. Cached layers of other registries are not
+	// used either.
 	Registries Registries
-	// Keychain has the credentials; see KeychainFromDockerConfig. Nil: anonymous.
+	// Keychain holds the credentials (see KeychainFromDockerConfig). Nil means anonymous.
 	Keychain authn.Keychain
-	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.
+	// Transport sends requests to registries. Nil means one with the usual timeouts and the environment's proxies.
 	Transport http.RoundTripper
-	// RootCAs verify registries; nil means those of the system. Not used with a Transport.
+	// RootCAs verify the certificates of registries. Nil means the system's authorities. Not used with a Transport.
 	RootCAs *x509.CertPool
-	// Timeout bounds one fetch including retries; 60 s.
+	// Timeout bounds one fetch with all its retries; 60 s by default.
 	Timeout time.Duration
-	// PullsPerHost is how many requests to one registry are under way at once; 8.
+	// PullsPerHost is the number of concurrent requests to one registry; 8 by default.
 	PullsPerHost int
-	// Pause is how long to wait before a request that failed with a retryable error is sent again, doubled each time; 500 ms.
+	// Pause is the delay before a request with a retryable error is sent again; 500 ms by default. It doubles each
+	// time.
 	Pause time.Duration
-	// Renderer is a program with its arguments that answers with render.ServeRenderer: charts are rendered in a process of
-	// its own, which a template cannot take this one down with. Empty: they are rendered in this process, and a
-	// template that recurses without an end, or takes all memory, ends it. For tests and trusted charts only.
+	// Renderer is the command line of a program that answers with render.ServeRenderer. It renders charts in a separate
+	// process, so that a template cannot crash this process. If it is empty, charts are rendered in this process, and a
+	// template with an endless recursion, or one that uses all memory, ends the process. Leave it empty for tests and
+	// trusted charts only.
 	Renderer []string
-	// Renderers is how many charts are rendered at once; 2.
+	// Renderers is the number of charts to render at once; 2 by default.
 	Renderers int
-	// DescriptorTTL is for how long it is believed that a component version's tag has not moved; 5 min.
+	// DescriptorTTL is the time for which a fetched descriptor is used without asking the registry again; 5 min by
+	// default.
 	DescriptorTTL time.Duration
-	// Counter counts what is asked for; nil counts nothing.
+	// Counter counts requests. Nil counts nothing.
 	Counter Counter
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Counter counts what caches and registries are asked for.
+// Counter counts requests to caches and registries.
 type Counter interface {
-	// ArtifactAsked is told the kind, and whether it was in a cache.
+	// ArtifactAsked counts a request of this kind, and whether a cache had the artifact.
 	ArtifactAsked(kind string, hit bool)
-	// RegistryAnswered is told the reason of a fetch that failed, empty of one that did not, and how many bytes came.
+	// RegistryAnswered counts a fetch and its bytes. The reason is empty if the fetch succeeded.
 	RegistryAnswered(reason string, bytes int)
 }
 
-// Kinds of what is asked for.
+// Kinds of artifacts.
 const (
 	KindLayer      = "layer"
 	KindDescriptor = "descriptor"
 	KindRendering  = "rendering"
 )
 
-// uncounted is the counter where none is given.
+// uncounted is the Counter if Options has none.
 type uncounted struct{}
 
 func (uncounted) ArtifactAsked(string, bool)   {}
 func (uncounted) RegistryAnswered(string, int) {}
 
-// Limits bound what one artifact may cost.
+// Limits bounds the cost of one artifact.
 type Limits struct {
-	// LayerBytes is the size of a layer as transferred; 16 MiB.
+	// LayerBytes is the greatest size of a layer as transferred; 16 MiB by default.
 	LayerBytes int64
-	// DescriptorBytes is the size of a component descriptor; 4 MiB.
+	// DescriptorBytes is the greatest size of a component descriptor; 4 MiB by default.
 	DescriptorBytes int64
 	render.Limits
 }

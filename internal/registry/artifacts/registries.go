@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Registries are hosts of registries, each as `host` or `host:port`, in order.
+// Registries is a sorted list of registry hosts, each as `host` or `host:port`.
 type Registries []string
 
-// NewRegistries returns the registries on these hosts, or an error that quotes the first that is no host.
+// NewRegistries returns the registries on these hosts, or an error that quotes the first invalid host.
 func NewRegistries(hosts []string) (Registries, error) {
 	registries := make(Registries, 0, len(hosts))
 	for _, host := range hosts {
@@ -25,7 +25,8 @@ func NewRegistries(hosts []string) (Registries, error) {
 	return slices.Compact(registries), nil
 }
 
-// Has tells to which host a reference leads, "" if it names none, and whether that is one of the registries.
+// Has returns the host that a reference leads to, or "" if it names none, and reports whether that host is one of the
+// registries.
 func (r Registries) Has(reference string) (host string, ok bool) {
 	host, _, _ = strings.Cut(withoutScheme(reference), "/")
 	registry, err := name.NewRegistry(host, name.StrictValidation)
@@ -36,10 +37,10 @@ func (r Registries) Has(reference string) (host string, ok bool) {
 	return host, slices.Contains(r, host)
 }
 
-// String lists the registries for people.
+// String returns the registries for messages.
 func (r Registries) String() string {
 	if len(r) == 0 {
-		return "none is allowed"
+		return "no registry is allowed"
 	}
 	return "allowed: " + strings.Join(r, ", ")
 }

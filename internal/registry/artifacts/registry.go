@@ -24,7 +24,7 @@ import (
 
 const userAgent = "lifecycle-manager"
 
-// registry speaks to OCI registries.
+// registry sends requests to OCI registries.
 type registry struct {
 	plain    []string
 	keychain authn.Keychain
@@ -56,13 +56,13 @@ func newRegistry(o Options) *registry {
 	}
 }
 
-// TLSOnly sends requests by next, without TLS only to the hosts that are named in plain.
+// TLSOnly returns a transport that sends requests with next, and refuses plain HTTP except to the hosts in plain.
 func TLSOnly(next http.RoundTripper, plain []string) http.RoundTripper {
 	return &tlsOnly{next: next, plain: plain}
 }
 
-// tlsOnly refuses plain HTTP to every host that is not named, whoever asks for it: the library, which
-// takes loopback and private addresses for insecure, or a redirect.
+// tlsOnly refuses plain HTTP to every unlisted host, whatever the source of the request: the library, which uses plain
+// HTTP for loopback and private addresses, or a redirect.
 type tlsOnly struct {
 	next  http.RoundTripper
 	plain []string
@@ -76,13 +76,13 @@ func (t *tlsOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 const (
-	// maxReads is how often a layer is fetched whose connection breaks while it comes in.
+	// maxReads is the number of attempts to fetch a layer if the connection breaks during the transfer.
 	maxReads = 3
-	// maxMismatches is how often it is fetched when something else comes.
+	// maxMismatches is the number of attempts if the content does not match the digest.
 	maxMismatches = 2
 )
 
-// blob fetches what a digest names, a layer or where path says so a manifest, and verifies it while it comes in.
+// blob fetches the content of a digest, and verifies it during the transfer. path selects blobs or manifests.
 func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) ([]byte, error) {
 	repository, err := r.repository(l.Repository + "/" + l.Name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) 
 	}
 }
 
-// blobOnce also tells whether the connection broke while the content came in, or something else came.
+// blobOnce also reports whether the connection broke during the transfer, or the content did not match.
 func (r *registry) blobOnce(ctx context.Context, repository name.Repository, l Layer, path, accept, sum string) (_ []byte, broken bool, _ error) {
 	response, err := r.open(ctx, repository, path+l.Digest, accept, l.String(), ReasonLayerNotFound)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *registry) blobOnce(ctx context.Context, repository name.Repository, l L
 	return content, err != nil && fault.Of(err).Kind == fault.Transient, err
 }
 
-// readVerified reads at most limit bytes, which must have the given sum.
+// readVerified reads at most limit bytes and requires them to have the given sum.
 func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte, error) {
 	hash := sha256.New()
 	content, err := io.ReadAll(io.TeeReader(io.LimitReader(body, limit+1), hash))
@@ -122,13 +122,13 @@ func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte,
 		return nil, fault.New(fault.Rejected, render.ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
+		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent other content, with digest sha256:%s", what, got)
 	}
 	return content, nil
 }
 
-// repository parses "host[:port]/path". A scheme is ignored: which hosts may do without TLS is not for
-// the input to say.
+// repository parses "host[:port]/path". It ignores a scheme, because the input must not decide which hosts may do
+// without TLS.
 func (r *registry) repository(reference string) (name.Repository, error) {
 	reference = strings.TrimPrefix(strings.TrimPrefix(reference, "https://"), "http://")
 	options := []name.Option{name.StrictValidation}
@@ -143,7 +143,7 @@ func (r *registry) repository(reference string) (name.Repository, error) {
 	return repository, nil
 }
 
-// open requests something of a repository. The caller closes the body.
+// open sends a request to a repository. The caller must close the body.
 func (r *registry) open(ctx context.Context, repository name.Repository, path, accept, what, missing string) (*http.Response, error) {
 	leave, err := r.hosts.enter(ctx, repository.RegistryStr())
 	if err != nil {
@@ -182,8 +182,8 @@ func (r *registry) request(ctx context.Context, repository name.Repository, path
 	return response, nil
 }
 
-// classify turns the error of a request into a fault that says when to ask again, and has refused credentials read
-// anew.
+// classify converts the error of a request into a fault with a time for the retry. It also makes the keychain read
+// refused credentials again.
 func (r *registry) classify(response *http.Response, err error, what, missing string) error {
 	classified := classify(err, what, missing)
 	var known *fault.Error
@@ -199,7 +199,7 @@ func (r *registry) classify(response *http.Response, err error, what, missing st
 	return classified
 }
 
-// client authenticates with the registry as it asks for.
+// client returns an HTTP client that authenticates in the way that the registry asks for.
 func (r *registry) client(ctx context.Context, repository name.Repository) (*http.Client, error) {
 	credentials, err := authn.Resolve(ctx, r.keychain, repository)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// failing answers requests for blobs with what it is told, until that is used up.
+// failing answers requests for blobs with these responses, one after the other, until all are used.
 func failing(answers ...func(http.ResponseWriter)) (asked *atomic.Int64, answer func(http.ResponseWriter, *http.Request) bool) {
 	asked = &atomic.Int64{}
 	return asked, func(w http.ResponseWriter, req *http.Request) bool {
@@ -59,14 +59,14 @@ func brokenWithin(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler)
 }
 
-func TestARetryableFailureIsTriedAgain(t *testing.T) {
+func TestRetryableFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string][]func(http.ResponseWriter){
-		"too many requests":                      {status(429), status(429)},
-		"too many requests, with a time to wait": {status(429, "Retry-After", "1")},
-		"a failure of the registry":              {status(500), status(502), status(503)},
-		"a connection that breaks":               {broken},
-		"a connection that breaks in a layer":    {brokenWithin, brokenWithin},
+		"too many requests":                   {status(429), status(429)},
+		"too many requests, with Retry-After": {status(429, "Retry-After", "1")},
+		"a failure of the registry":           {status(500), status(502), status(503)},
+		"a connection that breaks":            {broken},
+		"a connection that breaks in a layer": {brokenWithin, brokenWithin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,25 +79,25 @@ func TestARetryableFailureIsTriedAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "content", string(content))
 			require.EqualValues(t, len(answers)+1, asked.Load())
-			if strings.Contains(name, "time to wait") {
+			if strings.Contains(name, "Retry-After") {
 				require.GreaterOrEqual(t, time.Since(begun), time.Second)
 			}
 		})
 	}
 }
 
-func TestARegistryThatStaysAwayIsAskedAgainLaterAsItSays(t *testing.T) {
+func TestTheFaultOfADownRegistryHasItsRetryAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		header string
 		want   time.Duration
 		tries  int64
 	}{
-		"without a word":                 {"", 0, 4},
-		"longer than anybody waits here": {"120", 2 * time.Minute, 1},
-		"longer than anybody waits":      {"86400", 5 * time.Minute, 1},
-		"until a moment":                 {"Thu, 01 Jan 2026 00:01:30 GMT", 90 * time.Second, 1},
-		"nonsense":                       {"soon", 0, 4},
+		"without Retry-After":         {"", 0, 4},
+		"longer than one fetch waits": {"120", 2 * time.Minute, 1},
+		"longer than the upper bound": {"86400", 5 * time.Minute, 1},
+		"a date":                      {"Thu, 01 Jan 2026 00:01:30 GMT", 90 * time.Second, 1},
+		"nonsense":                    {"soon", 0, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +120,7 @@ func TestARegistryThatStaysAwayIsAskedAgainLaterAsItSays(t *testing.T) {
 	}
 }
 
-func TestASlowRegistryEndsInTimeAndKeepsNobodyFromTheOthers(t *testing.T) {
+func TestASlowRegistryTimesOutAndDoesNotBlockTheOthers(t *testing.T) {
 	t.Parallel()
 	slow, quick := newTestRegistry(t), newTestRegistry(t)
 	release := make(chan struct{})
@@ -166,10 +166,10 @@ func TestASlowRegistryEndsInTimeAndKeepsNobodyFromTheOthers(t *testing.T) {
 	require.NoError(t, err)
 	waiting.Wait()
 	require.EqualValues(t, 6, timedOut.Load())
-	require.EqualValues(t, 2, most.Load(), "no more than this at once")
+	require.EqualValues(t, 2, most.Load(), "at most two requests at once")
 }
 
-func TestARegistryMayHaveACertificateOfItsOwnAuthority(t *testing.T) {
+func TestARegistryMayHaveAPrivateAuthority(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	l := r.push(t, []byte("content"))
@@ -214,7 +214,7 @@ func TestRotatedCredentialsTakeEffect(t *testing.T) {
 	store("one")
 	keychain, err := NewRotatingKeychain(context.Background(), time.Minute, func() time.Time { return now }, func(context.Context) ([]byte, error) {
 		if unreadable.Load() {
-			return nil, errors.New("the API server is away")
+			return nil, errors.New("the API server is down")
 		}
 		return json.Marshal(map[string]any{"auths": map[string]any{r.host: map[string]any{"username": "me", "password": *stored.Load()}}})
 	})
@@ -225,14 +225,14 @@ func TestRotatedCredentialsTakeEffect(t *testing.T) {
 
 	now = now.Add(time.Hour)
 	unreadable.Store(true)
-	require.NoError(t, fetch("b"), "the last ones stay where they cannot be read")
+	require.NoError(t, fetch("b"), "if a read fails, the last credentials stay in use")
 
 	unreadable.Store(false)
 	set("two")
 	store("two")
 	now = now.Add(10 * time.Second)
 	require.Equal(t, ReasonRegistryUnauthorized, fault.Of(fetch("c")).Reason)
-	require.NoError(t, fetch("c"), "what was refused is read again before its time")
+	require.NoError(t, fetch("c"), "refused credentials are read again early")
 
 	now = now.Add(time.Hour)
 	set("three")
@@ -244,7 +244,7 @@ func TestRotatedCredentialsTakeEffect(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestWhatIsCachedIsInstalledWhileTheRegistryIsDownAlsoAfterARestart(t *testing.T) {
+func TestCachedArtifactsServeWhileTheRegistryIsDownEvenAfterARestart(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	chart := r.push(t, chartOf(entry{name: "templates/a.yaml", content: configMapNamed("a")}))
@@ -278,7 +278,7 @@ func TestWhatIsCachedIsInstalledWhileTheRegistryIsDownAlsoAfterARestart(t *testi
 		require.NoError(t, os.WriteFile(name, content[:len(content)-1], 0o600))
 	}
 	err := install(started())
-	require.Equal(t, fault.Transient, fault.Of(err).Kind, "what is damaged is never served")
+	require.Equal(t, fault.Transient, fault.Of(err).Kind, "damaged content is never served")
 }
 
 func filesIn(t *testing.T, folder string) []string {
@@ -289,7 +289,7 @@ func filesIn(t *testing.T, folder string) []string {
 	return found
 }
 
-func TestSeveralWorkersMayShareAFolderThatIsTooSmall(t *testing.T) {
+func TestSeveralWorkersMayShareATooSmallFolder(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	var layers []Layer

@@ -56,7 +56,7 @@ func zipped(content []byte) []byte {
 	return buffer.Bytes()
 }
 
-// fakeCluster answers what charts ask, and notes it.
+// fakeCluster answers the questions of charts, and records them.
 type fakeCluster struct {
 	version string
 	apis    []string
@@ -88,7 +88,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %}\n"
 
 func configMapNamed(name string) string { return strings.ReplaceAll(configMap, "%", name) }
 
-// render renders a layer as a module of the given form would be.
+// renderLayer renders a layer like a module of the given form.
 func renderLayer(t *testing.T, layer []byte, form Form, change func(*Options)) (*render.Rendered, error) {
 	t.Helper()
 	r := newTestRegistry(t)
@@ -124,10 +124,10 @@ func TestRawManifestsAreReadInEveryForm(t *testing.T) {
 		{"a list", []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"), FormAny},
 		{"JSON", []byte(`{"apiVersion":"v1","kind":"ConfigMapList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}`), FormAny},
 		{"documents glued to their separators, and comments", []byte("---" + configMapNamed("a") + "--- # a comment\n" + configMapNamed("b") + "---\r\n"), FormAny},
-		{"documents that begin on the separator's line", []byte("--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---   " + configMapNamed("b") + "---"), FormAny},
-		{"keys given twice, of which the last one counts", []byte("kind: Secret\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\nmetadata: {name: y, name: a}\n---\n" + configMapNamed("b")), FormAny},
+		{"documents that begin on the separator line", []byte("--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---   " + configMapNamed("b") + "---"), FormAny},
+		{"repeated keys, the last of which wins", []byte("kind: Secret\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\nmetadata: {name: y, name: a}\n---\n" + configMapNamed("b")), FormAny},
 		{"an archive of a folder", folder, FormDirectory},
-		{"an archive of a folder that nobody declared", folder, FormAny},
+		{"an undeclared archive of a folder", folder, FormAny},
 		{"a compressed archive", zipped(folder), FormDirectory},
 	}
 	for _, test := range tests {
@@ -147,7 +147,7 @@ func TestYAMLIsReadAsKubectlReadsIt(t *testing.T) {
 	require.Equal(t, map[string]any{"bare": true, "number": int64(1)}, rendered.Objects[0].Object["data"])
 }
 
-func TestNullsInMetadataAreTakenAsKubectlTakesThem(t *testing.T) {
+func TestNullsInMetadataAreReadLikeKubectlReadsThem(t *testing.T) {
 	t.Parallel()
 	rendered, err := renderLayer(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: null, labels: null, annotations: null}\n---\n"+
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {x: null, k: z}, annotations: {x: null}}\n"), FormAny, nil)
@@ -178,8 +178,8 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"YAML that does not parse", []byte("a: [b"), FormAny, render.ReasonInvalidManifest, "document 1"},
 		{"aliases that explode", []byte(bomb), FormAny, render.ReasonLayerTooLarge, "aliases expand"},
 		{"an alias of itself", []byte("a: &a [*a]\n"), FormAny, render.ReasonLayerTooLarge, "aliases expand"},
-		{"a number that is none", []byte(object + "data: {x: .nan}\n"), FormAny, render.ReasonInvalidManifest, "document 1"},
-		{"brackets without an end", []byte(strings.Repeat("[", 15_000)), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"not a number", []byte(object + "data: {x: .nan}\n"), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"endless brackets", []byte(strings.Repeat("[", 15_000)), FormAny, render.ReasonInvalidManifest, "document 1"},
 		{"a list in a list", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"), FormAny, render.ReasonInvalidManifest, "itself a list"},
 		{"a list of something else", []byte("apiVersion: v1\nkind: List\nitems: [1]\n"), FormAny, render.ReasonInvalidManifest, "item 0"},
 		{"a list with an object that etcd would refuse", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: " + strings.Repeat("x", 2000) + "}}]\n"), FormAny, render.ReasonLayerTooLarge, "ConfigMap a has"},
@@ -189,7 +189,7 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"an object without a name", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
 		{"an object with a wrong apiVersion", []byte("apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "apiVersion"},
 		{"labels that are not strings", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: 1}}\n"), FormAny, render.ReasonInvalidManifest, "labels"},
-		{"metadata that is no object", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: a\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
+		{"metadata that is not an object", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: a\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
 		{"two objects of the same name", []byte(object + "---\n" + object), FormAny, render.ReasonInvalidManifest, "document 2"},
 		{"too many documents", []byte(strings.Repeat(object+"---\n", 101)), FormAny, render.ReasonInvalidManifest, ""},
 		{"100 thousand empty documents", []byte(strings.Repeat("---\n{}\n", 100_000)), FormAny, render.ReasonLayerTooLarge, "documents"},
@@ -198,9 +198,9 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"truncated gzip", zipped([]byte(object))[:30], FormAny, render.ReasonInvalidManifest, "decompressed"},
 		{"a decompression bomb", zipped(bytes.Repeat([]byte("x"), 30_000)), FormAny, render.ReasonLayerTooLarge, "unpacks"},
 		{"too many entries", archive(entries(11)...), FormDirectory, render.ReasonLayerTooLarge, "entries"},
-		{"a path out of the archive", archive(entry{name: "../../etc/passwd", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
-		{"a path out of the archive in the middle", archive(entry{name: "a/../../b.yaml", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
-		{"a path out of the archive for Windows", archive(entry{name: `..\b.yaml`, content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
+		{"a path out of the archive", archive(entry{name: "../../etc/passwd", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves the archive"},
+		{"a path out of the archive in the middle", archive(entry{name: "a/../../b.yaml", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves the archive"},
+		{"a path out of the archive for Windows", archive(entry{name: `..\b.yaml`, content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves the archive"},
 		{"an absolute path", archive(entry{name: "/etc/passwd", content: "x"}), FormAny, render.ReasonInvalidManifest, "absolute"},
 		{"a symbolic link", archive(entry{name: "a.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), FormAny, render.ReasonInvalidManifest, "link"},
 		{"a hard link", archive(entry{name: "a.yaml", kind: tar.TypeLink, link: "/etc/passwd"}), FormAny, render.ReasonInvalidManifest, "link"},
@@ -208,8 +208,8 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"the same file twice", archive(entry{name: "a.yaml", content: object}, entry{name: "./a.yaml", content: object}), FormAny, render.ReasonInvalidManifest, "twice"},
 		{"a file with holes that is larger than all", sparse(1 << 40), FormAny, render.ReasonLayerTooLarge, "unpacks"},
 		{"a kustomize folder", archive(entry{name: "kustomization.yaml", content: "resources: []"}), FormAny, render.ReasonUnsupported, "kustomize build"},
-		{"a folder that is none", []byte(object), FormDirectory, render.ReasonInvalidManifest, "folder"},
-		{"a chart that is none", []byte(object), FormChart, render.ReasonInvalidChart, "chart"},
+		{"YAML instead of a folder", []byte(object), FormDirectory, render.ReasonInvalidManifest, "folder"},
+		{"YAML instead of a chart", []byte(object), FormChart, render.ReasonInvalidChart, "chart"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestHostileLayersAreRefused(t *testing.T) {
 			require.Equal(t, fault.Rejected, f.Kind, err.Error())
 			require.Equal(t, test.reason, f.Reason, err.Error())
 			require.Contains(t, f.Message, test.contains)
-			require.Contains(t, f.Message, "layer 127.0.0.1", "the message says which layer")
+			require.Contains(t, f.Message, "layer 127.0.0.1", "the message names the layer")
 			require.Less(t, len(f.Message), 1000)
 		})
 	}
@@ -270,7 +270,7 @@ func TestChartsAreRenderedWithCRDsFirstAndWithoutHooks(t *testing.T) {
 	}
 }
 
-// Helm divides what templates that trim white space render to.
+// The output of templates that trim white space is split like Helm splits it.
 func TestTemplatesGluedToTheirSeparatorsAreReadAsHelmReadsThem(t *testing.T) {
 	t.Parallel()
 	chart := chartOf(
@@ -303,7 +303,7 @@ func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {
 	require.Equal(t, render.ReasonInvalidChart, fault.Of(err).Reason)
 }
 
-func TestTheClusterIsAskedOnlyForWhatAChartAsks(t *testing.T) {
+func TestTheClusterIsAskedOnlyWhatTheChartAsks(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	s := r.store(t, nil)
@@ -328,14 +328,14 @@ func TestTheClusterIsAskedOnlyForWhatAChartAsks(t *testing.T) {
 			require.Equal(t, test.asked, old.asked)
 			second, err := s.Prepare(context.Background(), Source{Install: install}, recent)
 			require.NoError(t, err)
-			require.Equal(t, len(test.asked) == 0, first.Key == second.Key, "clusters that differ in what is asked do not share a rendering")
+			require.Equal(t, len(test.asked) == 0, first.Key == second.Key, "clusters with different answers do not share a rendering")
 			_, err = first.Render(context.Background())
 			require.NoError(t, err)
 		})
 	}
 }
 
-func TestAChartKnowsWhatItsOwnDefinitionsServe(t *testing.T) {
+func TestAChartKnowsTheAPIsOfItsOwnDefinitions(t *testing.T) {
 	t.Parallel()
 	const definition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -360,7 +360,7 @@ spec:
 	require.Equal(t, []string{"widgets.own.example.com", "version", "kind"}, names(rendered))
 }
 
-func TestARecipeSaysOfWhichAPIsTheClusterSaidNothing(t *testing.T) {
+func TestARenderRequestNamesTheSilentAPIs(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
 	s := r.store(t, nil)
@@ -393,9 +393,9 @@ func TestHostileChartsAreRefused(t *testing.T) {
 		{"a schema that refers to another host", chartOf(entry{name: "values.schema.json", content: `{"$ref": "http://127.0.0.1:1/schema.json"}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "refers to http://127.0.0.1:1/schema.json, which is not fetched"},
 		{"a schema that refers to a file", chartOf(entry{name: "values.schema.json", content: `{"$ref": "file:///etc/hostname"}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "which is not fetched"},
 		{"values that the schema refuses", chartOf(entry{name: "values.schema.json", content: `{"required": ["image"]}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "missing property 'image'"},
-		{"a text that calls itself, which would end the process", chartOf(entry{name: "values.yaml", content: "text: '{{ tpl .Values.text . }}'\n"}, entry{name: "templates/a.yaml", content: "{{ tpl .Values.text . }}"}), "the chart "},
+		{"a text that calls itself and would end the process", chartOf(entry{name: "values.yaml", content: "text: '{{ tpl .Values.text . }}'\n"}, entry{name: "templates/a.yaml", content: "{{ tpl .Values.text . }}"}), "the chart "},
 		{"a template that takes all memory", template(`{{ repeat 2000000000 "x" }}`), "MiB of memory"},
-		{"a template that takes memory until none is left", template(`{{ $s := "x" }}{{ range until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}`), "MiB of memory"},
+		{"a template that uses ever more memory", template(`{{ $s := "x" }}{{ range until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}`), "MiB of memory"},
 		{"a template that panics", template(`{{ index (list 1 2) 7 }}`), "index"},
 		{"a text of more than is allowed", template(`# {{ repeat 2000 "xyz" }}`), "more than"},
 		{"a template that calls itself", chartOf(entry{name: "templates/_a.tpl", content: `{{ define "a" }}{{ include "a" . }}{{ end }}`}, entry{name: "templates/b.yaml", content: `{{ include "a" . }}`}), "templates"},
@@ -423,8 +423,8 @@ func TestHostileChartsAreRefused(t *testing.T) {
 	}
 }
 
-// A node may be so busy that a chart gets hardly any of it. That is no reason to refuse the chart for good.
-func TestAChartThatGotNoProcessorTimeIsTriedAgain(t *testing.T) {
+// On a busy node a chart may get hardly any processor time. That must not reject the chart permanently.
+func TestAChartWithoutProcessorTimeIsRetried(t *testing.T) {
 	t.Parallel()
 	endless := chartOf(entry{name: "templates/a.yaml", content: `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`})
 	_, err := renderLayer(t, endless, FormChart, func(o *Options) { o.Limits.RenderTime, o.Limits.RenderWait = time.Minute, 500*time.Millisecond })
@@ -434,8 +434,8 @@ func TestAChartThatGotNoProcessorTimeIsTriedAgain(t *testing.T) {
 	require.Contains(t, err.Error(), "did not render within 500ms")
 }
 
-// A text that many aliases name is few nodes, and more bytes than there is memory.
-func TestAliasesOfLargeTextsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
+// A text with many aliases is few nodes, but may be more bytes than there is memory.
+func TestAliasesOfLargeTextsAreRefusedBeforeExpansion(t *testing.T) {
 	var document strings.Builder
 	document.WriteString(configMapNamed("a") + "text: &a " + strings.Repeat("x", 8<<20) + "\nmany: [")
 	for range 300_000 {
@@ -450,14 +450,14 @@ func TestAliasesOfLargeTextsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
 }
 
-func TestAliasesOfOrdinaryDocumentsAreWrittenOut(t *testing.T) {
+func TestAliasesOfOrdinaryDocumentsAreExpanded(t *testing.T) {
 	t.Parallel()
 	p := render.NewParser(render.Limits{}.WithDefaults())
 	require.NoError(t, p.Documents("it", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: z}, annotations: *l}\n")))
 	require.Equal(t, map[string]string{"x": "z"}, p.Rendered.Objects[0].GetAnnotations())
 }
 
-// sparse is an archive of a file of which only the size is there (GNU's sparse format 1.0 in PAX headers).
+// sparse returns an archive of a file with a size but no content (GNU's sparse format 1.0 in PAX headers).
 func sparse(size int64) []byte {
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)
@@ -472,7 +472,7 @@ func sparse(size int64) []byte {
 			panic(step)
 		}
 	}
-	// The library writes no such records, but reads them.
+	// The library reads these records but does not write them.
 	return bytes.ReplaceAll(buffer.Bytes(), []byte("sparsX"), []byte("sparse"))
 }
 

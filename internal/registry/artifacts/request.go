@@ -14,32 +14,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// Source is what a module is rendered from.
+// Source describes the layers that a module is rendered from.
 type Source struct {
 	Install Layer
-	// Form restricts what the install layer may be.
+	// Form restricts the form of the install layer.
 	Form Form
-	// Config is the layer with a chart's values, or nil.
+	// Config is the layer with a chart's values. It may be nil.
 	Config  *Layer
 	Release render.Release
 }
 
-// Cluster is what charts may ask of a cluster; *clusters.Cluster answers.
+// Cluster answers charts' questions about a cluster. *clusters.Cluster implements it.
 type Cluster interface {
 	Version(ctx context.Context) (*version.Info, error)
-	// Serves tells whether "group/version" or "group/version/Kind" is served.
+	// Serves reports whether "group/version" or "group/version/Kind" is served.
 	Serves(ctx context.Context, api string) (bool, error)
-	// APIVersions are all that are served, in both forms, and the group versions of which that is not known.
+	// APIVersions returns all served APIs, in both forms, and the group versions with an unknown state.
 	APIVersions(ctx context.Context) (served, silent []string, err error)
 }
 
-// RenderRequest says what a source would be rendered from. Two requests with the same key render to the same.
+// RenderRequest describes the input of a rendering. Two requests with the same key render to the same objects.
 type RenderRequest struct {
-	// Key covers the layers, and for charts the values, the release, and of the cluster's capabilities
-	// those that the chart's templates can ask for.
+	// Key covers the layers. For charts it also covers the values, the release, and those capabilities of the cluster
+	// that the chart's templates can ask for.
 	Key string
-	// Silent are group versions of which the cluster did not say whether it serves them, where a chart asks for all: what
-	// it renders only with them is missing then.
+	// Silent holds the group versions for which the cluster did not say whether it serves them, if a chart asks for
+	// all. Objects that depend on them are missing from the rendering.
 	Silent []string
 
 	store  *Store
@@ -48,17 +48,17 @@ type RenderRequest struct {
 	known  *chartutil.Capabilities
 }
 
-// infoBytes is roughly what a layerInfo takes.
+// infoBytes is roughly the size of a layerInfo.
 const infoBytes = 1 << 10
 
-// Knows reports whether Prepare needs to fetch nothing for a source.
+// Knows reports whether Prepare can do without fetching anything for the source.
 func (s *Store) Knows(source Source) bool {
 	_, known := s.infos.Peek(source.Install.key())
 	return known
 }
 
-// Prepare works out the render request of a source for a cluster. A layer seen before is not fetched again, and
-// the cluster is asked only for what a chart asks for.
+// Prepare returns the render request of a source for a cluster. It does not fetch a known layer again, and asks the
+// cluster only for what the chart asks for.
 func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*RenderRequest, error) {
 	info, err := s.infos.Get(ctx, source.Install.key(), func(ctx context.Context) (layerInfo, int64, error) {
 		read, err := s.inspect(ctx, source.Install)
@@ -86,7 +86,7 @@ func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*R
 	return r, nil
 }
 
-// Render fetches what is missing and renders. Errors are faults.
+// Render fetches missing layers and renders the objects. Errors are faults.
 func (r *RenderRequest) Render(ctx context.Context) (*render.Rendered, error) {
 	layer, err := r.store.Fetch(ctx, r.source.Install)
 	if err != nil {
@@ -158,13 +158,13 @@ func (s *Store) inspect(ctx context.Context, l Layer) (layerInfo, error) {
 	return layerInfo{form: FormChart, requires: answer.Asks}, nil
 }
 
-// fits refuses a layer that is not what it is said to be.
+// fits refuses a layer without the declared form.
 func fits(source Source, info layerInfo) error {
 	switch {
 	case source.Form == FormChart && info.form != FormChart:
-		return inLayer(source.Install, fault.New(fault.Rejected, render.ReasonInvalidChart, "it is no archive of a Helm chart"))
+		return inLayer(source.Install, fault.New(fault.Rejected, render.ReasonInvalidChart, "it is not an archive of a Helm chart"))
 	case source.Form == FormDirectory && info.form == formYAML:
-		return inLayer(source.Install, render.Invalid("it is no archive of a folder"))
+		return inLayer(source.Install, render.Invalid("it is not an archive of a folder"))
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func capabilitiesOf(ctx context.Context, asks render.Requirements, cluster Clust
 		}
 		parsed, err := chartutil.ParseKubeVersion(read.GitVersion)
 		if err != nil {
-			return nil, nil, fmt.Errorf("the cluster's version %q is none: %w", read.GitVersion, err)
+			return nil, nil, fmt.Errorf("the cluster has the invalid version %q: %w", read.GitVersion, err)
 		}
 		known.KubeVersion = *parsed
 	}

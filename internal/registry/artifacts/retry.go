@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// attempts is how often a request is sent at most.
+	// attempts is the greatest number of times that a request is sent.
 	attempts = 4
-	// maxWait is the longest pause that a registry may ask for within one fetch. Who asks for more is asked again
-	// by the next attempt at the installation, not before then (fault.Error.RetryAfter).
+	// maxWait is the longest delay within one fetch that a registry may ask for. If it asks for more, the next attempt
+	// at the installation sends the next request, and not before that delay is over (fault.Error.RetryAfter).
 	maxWait = 20 * time.Second
-	// maxRetryAfter bounds what a registry may ask for at all.
+	// maxRetryAfter bounds the delay between attempts at the installation that a registry may ask for.
 	maxRetryAfter = 5 * time.Minute
 )
 
-// retrying sends requests again that failed with a retryable error: 429 and 5xx, and connections that broke. It waits
-// as long as Retry-After says (RFC 9110, section 10.2.3), else twice as long each time.
+// retrying repeats requests after retryable errors: 429, 5xx and broken connections. The delay is the response's
+// Retry-After (RFC 9110, section 10.2.3), or else doubles each time.
 type retrying struct {
 	next http.RoundTripper
-	// first is the first pause.
+	// first is the first delay.
 	first time.Duration
 	clock func() time.Time
 }
@@ -66,7 +66,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func hasBody(request *http.Request) bool { return request.Body != nil && request.Body != http.NoBody }
 
-// repeated is the request once more; its body was read.
+// repeated returns a copy of the request with a new body, because the old body was read.
 func repeated(request *http.Request) (*http.Request, error) {
 	if !hasBody(request) {
 		return request, nil
@@ -80,7 +80,7 @@ func repeated(request *http.Request) (*http.Request, error) {
 	return once, nil
 }
 
-// isRetryable tells whether the same request may work in a moment.
+// isRetryable reports whether the same request may succeed in a moment.
 func isRetryable(response *http.Response, err error) bool {
 	if err == nil {
 		return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
@@ -90,7 +90,7 @@ func isRetryable(response *http.Response, err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) && network.Timeout()
 }
 
-// retryAfter is how long a registry asks us to wait; 0 where it does not say.
+// retryAfter returns the delay that a registry asks for, or 0.
 func retryAfter(response *http.Response, now time.Time) time.Duration {
 	if response == nil {
 		return 0
@@ -105,7 +105,7 @@ func retryAfter(response *http.Response, now time.Time) time.Duration {
 	return 0
 }
 
-// retryAfterOf is how long the registry of a failed fetch asked us to wait; 0 where it did not say.
+// retryAfterOf returns the delay that the registry asked for in a failed fetch, or 0.
 func retryAfterOf(err error) time.Duration {
 	var known *fault.Error
 	if !errors.As(err, &known) {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// rereadAfterRefusal is how old credentials must be to be read again because a registry refused them.
+// rereadAfterRefusal is the least age of credentials to be read again after a registry refused them.
 const rereadAfterRefusal = 5 * time.Second
 
-// RotatingKeychain reads a docker config (KeychainFromDockerConfig) again and again, so that rotated credentials
-// take effect: when they are older than every, and when a registry refuses them. Where reading fails, the last ones
-// that were read stay.
+// RotatingKeychain holds the credentials of a docker config (KeychainFromDockerConfig) and reads them again, so that
+// rotated credentials take effect: when they are older than every, and when a registry refuses them. If a read fails,
+// the last credentials stay in use.
 type RotatingKeychain struct {
 	read  func(context.Context) ([]byte, error)
 	every time.Duration
@@ -25,7 +25,7 @@ type RotatingKeychain struct {
 	at      time.Time
 }
 
-// NewRotatingKeychain reads for the first time, and returns the error of that.
+// NewRotatingKeychain reads the docker config for the first time, and returns an error if that fails.
 func NewRotatingKeychain(ctx context.Context, every time.Duration, clock func() time.Time, read func(context.Context) ([]byte, error)) (*RotatingKeychain, error) {
 	k := &RotatingKeychain{read: read, every: every, clock: clock}
 	if err := k.renew(ctx); err != nil {
@@ -58,13 +58,13 @@ func (k *RotatingKeychain) ResolveContext(ctx context.Context, resource authn.Re
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.clock().Sub(k.at) >= k.every {
-		// What was read last is better than nothing, and is read again after the same time.
+		// Old credentials are better than none. The next read comes after the same interval.
 		_ = k.renew(ctx)
 	}
 	return k.present.Resolve(resource)
 }
 
-// Refused says that a registry did not accept the credentials.
+// Refused records that a registry refused the credentials.
 func (k *RotatingKeychain) Refused() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

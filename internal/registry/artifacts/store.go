@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// Store fetches, verifies and caches. It is safe for concurrent use; what several callers ask for at the
-// same time is fetched once.
+// Store fetches, verifies and caches artifacts. It is safe for concurrent use; concurrent callers for the same artifact
+// share one fetch.
 type Store struct {
 	options     Options
 	registry    *registry
@@ -27,13 +27,13 @@ type Store struct {
 	counts      struct{ pulls, parses, renderings atomic.Int64 }
 }
 
-// infoBudget and descriptorBudget bound two small caches.
+// infoBudget and descriptorBudget bound two small caches, in bytes.
 const (
 	infoBudget       = 8 << 20
 	descriptorBudget = 32 << 20
 )
 
-// New returns a Store. It makes no request; it creates CacheDir where it is missing.
+// New returns a Store and creates CacheDir if it is missing. It sends no request.
 func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{
@@ -54,7 +54,7 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Fetch returns the content of a layer, which is what its digest names. The caller must not change it.
+// Fetch returns the content of a layer, which matches its digest. The caller must not change the content.
 func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 	if !l.Artifact {
 		return s.fetch(ctx, l, "blobs/", "")
@@ -66,7 +66,8 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 	return s.fetch(ctx, layer, "blobs/", "")
 }
 
-// artifactLayer returns the layer of an OCI artifact that is meant. An index is read if it has one manifest.
+// artifactLayer returns the layer to install from an OCI artifact. It reads an index only if the index has one
+// manifest.
 func (s *Store) artifactLayer(ctx context.Context, l Layer) (Layer, error) {
 	found, err := s.artifactManifest(ctx, l)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Store) artifactManifest(ctx context.Context, l Layer) (*stored, error) 
 	return &found, nil
 }
 
-// fetch returns what a digest names from memory, the folder or the registry, where it is at this path.
+// fetch returns the content of a digest from memory, the folder or the registry. path selects blobs or manifests.
 func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte, error) {
 	sum, err := parseDigest(l.Digest)
 	if err != nil {
@@ -138,19 +139,19 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	return content, err
 }
 
-// allowed refuses a layer that is in a registry which may not be asked.
+// allowed refuses a layer in a registry that may not be used.
 func (s *Store) allowed(l Layer) error {
 	if s.options.Registries == nil {
 		return nil
 	}
 	host, ok := s.options.Registries.Has(l.Repository)
 	if !ok {
-		return slowRetry(ReasonRegistryNotAllowed, "%s: registry %s is none that layers may come from (%s)", l, cmp.Or(host, l.Repository), s.options.Registries)
+		return slowRetry(ReasonRegistryNotAllowed, "%s: registry %s must not be used for layers (%s)", l, cmp.Or(host, l.Repository), s.options.Registries)
 	}
 	return nil
 }
 
-// answered counts a fetch, with all its tries. The reasons of faults are few.
+// answered counts a fetch with all its retries. There are few reasons of faults.
 func (s *Store) answered(content []byte, err error) {
 	reason := ""
 	if err != nil {
@@ -159,12 +160,12 @@ func (s *Store) answered(content []byte, err error) {
 	s.options.Counter.RegistryAnswered(reason, len(content))
 }
 
-// RenderingAsked counts a rendering that was asked for, which those keep who ask for them.
+// RenderingAsked counts a request for a rendering. The caller keeps the renderings.
 func (s *Store) RenderingAsked(hit bool) { s.options.Counter.ArtifactAsked(KindRendering, hit) }
 
-// Counts are how often something was done since the store was made, which should happen rarely.
+// Counts holds the number of expensive operations since the store was made.
 type Counts struct {
-	// Pulls are fetches from a registry, Parses readings of a layer's objects, and Renderings those of charts.
+	// Pulls counts fetches from registries, Parses counts parsed layers, and Renderings counts rendered charts.
 	Pulls, Parses, Renderings int64
 }
 
@@ -173,19 +174,20 @@ func (s *Store) Counts() Counts {
 	return Counts{Pulls: s.counts.pulls.Load(), Parses: s.counts.parses.Load(), Renderings: s.counts.renderings.Load()}
 }
 
-// descriptor is a component descriptor as fetched.
+// descriptor is a fetched component descriptor.
 type descriptor struct {
 	content []byte
 	at      time.Time
 }
 
-// layerInfo is what is to be known of a layer before it is rendered. It is kept longer than the layer.
+// layerInfo is what Prepare needs to know of a layer. It is kept longer than the layer.
 type layerInfo struct {
 	form     Form
 	requires render.Requirements
 }
 
-// Watch asks registries again for what is missing, and calls wake with the waiters that can go on, until ctx is done.
+// Watch asks registries again for missing artifacts, and calls wake with the waiters that can continue, until ctx is
+// done.
 func (s *Store) Watch(ctx context.Context, wake func(ctx context.Context, waiters []Waiter)) {
 	for {
 		if ready := s.awaited.take(); len(ready) > 0 {

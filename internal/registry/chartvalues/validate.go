@@ -1,5 +1,5 @@
-// Package chartvalues checks the values of a Helm chart against the schemas that the chart brings, without fetching
-// anything: what a schema refers to is taken from the schema itself and from the drafts of JSON Schema.
+// Package chartvalues validates the values of a Helm chart against the chart's schemas without fetching anything: a
+// schema can refer only to itself and to the drafts of JSON Schema.
 package chartvalues
 
 import (
@@ -19,9 +19,9 @@ const (
 	schemaURL  = "file:///" + schemaFile
 )
 
-// Validate checks values, with the defaults of the chart and its dependencies in them, against the values.schema.json of
-// the chart and of each dependency that is given values. It takes the place of Helm's own check, which follows a `$ref`
-// to wherever it leads: to files of this machine, and by http to everything that it can reach.
+// Validate checks values, with the defaults of the chart and its dependencies applied, against the values.schema.json
+// of the chart and of each dependency that has values. It replaces Helm's own validation, which follows every `$ref`:
+// to files of this machine, and by HTTP to every reachable host.
 func Validate(c *chart.Chart, values map[string]any) error {
 	var problems []error
 	if c.Schema != nil {
@@ -49,12 +49,12 @@ func Validate(c *chart.Chart, values map[string]any) error {
 func validate(text []byte, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it cannot be used: %v", p)
+			err = fmt.Errorf("the schema cannot be used: %v", p)
 		}
 	}()
 	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("it is not JSON: %w", err)
+		return fmt.Errorf("the schema is not JSON: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(refusal{})
@@ -72,22 +72,22 @@ func validate(text []byte, values map[string]any) (err error) {
 	if err := compiled.Validate(values); err != nil {
 		_, details, _ := strings.Cut(err.Error(), "\n")
 		lines := strings.Split(details, "\n")
-		slices.Sort(lines) // found in the order of maps
-		return fmt.Errorf("the values do not fit: %s", strings.Join(strings.Fields(strings.Join(lines, " ")), " "))
+		slices.Sort(lines) // the library finds them in the order of maps
+		return fmt.Errorf("the values do not match: %s", strings.Join(strings.Fields(strings.Join(lines, " ")), " "))
 	}
 	return nil
 }
 
-// refusal loads nothing. As with Helm, what has only a name (urn:) and no place is taken as a schema that all values fit.
+// refusal loads nothing. Like in Helm, a reference that has only a name (urn:) and no location matches all values.
 type refusal struct{}
 
 func (refusal) Load(address string) (any, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("it refers to another document by an address that is none")
+		return nil, errors.New("the schema refers to another document by an invalid address")
 	}
 	if parsed.Scheme == "urn" {
 		return true, nil
 	}
-	return nil, fmt.Errorf("it refers to %s, which is not fetched; put what it needs into the schema itself, under $defs", parsed.Redacted())
+	return nil, fmt.Errorf("the schema refers to %s, which is not fetched; copy the definitions that it needs into the schema, under $defs", parsed.Redacted())
 }

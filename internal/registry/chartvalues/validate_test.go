@@ -21,7 +21,7 @@ func chartWith(name, schema string, dependencies ...*chart.Chart) *chart.Chart {
 	return c
 }
 
-func TestNothingThatASchemaRefersToIsFetched(t *testing.T) {
+func TestReferencesOfASchemaAreNotFetched(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	serve := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -60,14 +60,14 @@ func TestValuesAreCheckedAgainstTheSchemasOfAChartAndItsDependencies(t *testing.
 		values map[string]any
 		says   string
 	}{
-		"values that fit":                 {chartWith("sample", wantsNumber), map[string]any{"replicas": 1}, ""},
+		"matching values":                 {chartWith("sample", wantsNumber), map[string]any{"replicas": 1}, ""},
 		"no schema":                       {chartWith("sample", ""), map[string]any{"replicas": "x"}, ""},
-		"values that do not fit":          {chartWith("sample", wantsNumber), map[string]any{"replicas": "x"}, "values.schema.json of chart sample: the values do not fit: - at '/replicas': got string, want integer"},
-		"those of a dependency":           {chartWith("sample", "", chartWith("sub", wantsNumber)), map[string]any{"sub": map[string]any{"replicas": "x"}}, "of chart sub"},
+		"mismatching values":              {chartWith("sample", wantsNumber), map[string]any{"replicas": "x"}, "values.schema.json of chart sample: the values do not match: - at '/replicas': got string, want integer"},
+		"values of a dependency":          {chartWith("sample", "", chartWith("sub", wantsNumber)), map[string]any{"sub": map[string]any{"replicas": "x"}}, "of chart sub"},
 		"a dependency without values":     {chartWith("sample", "", chartWith("sub", wantsNumber)), map[string]any{}, ""},
 		"a dependency with other values":  {chartWith("sample", "", chartWith("sub", wantsNumber)), map[string]any{"sub": "x"}, "instead of a map"},
 		"a schema that is not JSON":       {chartWith("sample", "{"), nil, "not JSON"},
-		"a schema that is none":           {chartWith("sample", `{"type": 1}`), map[string]any{}, "values.schema.json"},
+		"an invalid schema":               {chartWith("sample", `{"type": 1}`), map[string]any{}, "values.schema.json"},
 		"a reference to the drafts":       {chartWith("sample", `{"$ref": "https://json-schema.org/draft/2020-12/schema"}`), map[string]any{}, ""},
 		"a reference that is only a name": {chartWith("sample", `{"$ref": "urn:example:any"}`), map[string]any{}, ""},
 	} {

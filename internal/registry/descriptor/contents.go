@@ -9,35 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Part is a resource that is installed or configures what is, and where its blob is.
+// Part is a resource to install, or a resource that configures the installation, and the location of its blob.
 type Part struct {
-	// Name is the resource's.
+	// Name is the name of the resource.
 	Name string
-	// Use says what it is for.
+	// Use is the purpose of the resource.
 	Use Use
-	// Access is the resource's.
+	// Access is the access of the resource.
 	Access Access
-	// Registry and Path are `<registry>[/<path>]` and the last segment of the repository that holds the blob,
-	// where the access names one of its own; both empty for a blob in the component's repository.
+	// Registry and Path are `<registry>[/<path>]` and the last segment of the repository that holds the blob, if the
+	// access names its own repository. Both are empty if the blob is in the component's repository.
 	Registry, Path string
-	// Digest is the blob's, with algorithm.
+	// Digest is the digest of the blob, with its algorithm.
 	Digest string
 }
 
-// Contents are the resources of a component version that mean something to us.
+// Contents holds the resources of a component version that Lifecycle Manager uses.
 type Contents struct {
-	// Install is the one thing to install.
+	// Install is the only resource to install.
 	Install Part
-	// Config are the values of a chart, DefaultCR is the default custom resource; nil where there is none.
+	// Config holds a chart's values, DefaultCR the default custom resource. They may be nil.
 	Config, DefaultCR *Part
-	// Images are the references of the module's images, where this component version has them: a transfer of the
-	// component into another registry rewrites them. They carry the digests that the component has of them.
+	// Images are the references of the module's images in this component version. A transfer of the component to
+	// another registry rewrites them. They carry the digests from the component.
 	Images []string
 }
 
-// Contents picks out what is to be installed. The problems say why it cannot be; their paths are in the
-// descriptor. Type Forbidden and NotSupported are for what is right but not installed by us, and Required on the
-// list of resources where nothing is to be installed.
+// Contents returns the resources to install. The problems say why they cannot be installed; their paths are in the
+// descriptor. Valid content that we do not install has the types Forbidden and NotSupported. Required on the list of
+// resources means that there is nothing to install.
 func (d *Descriptor) Contents() (Contents, field.ErrorList) {
 	var found Contents
 	var problems field.ErrorList
@@ -84,17 +84,17 @@ func (d *Descriptor) Contents() (Contents, field.ErrorList) {
 	return found, problems
 }
 
-// second refuses a second resource for a use that can only have one.
+// second refuses a second resource for a use that allows only one.
 func second(at *field.Path, use Use, first *Part) field.ErrorList {
 	if first == nil {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("a second %s: resource %s is one already", use, first.Name))}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("a second %s: there is already resource %s", use, first.Name))}
 }
 
 var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// partOf says where a resource's blob is.
+// partOf returns the location of a resource's blob.
 func partOf(at *field.Path, resource Resource) (Part, *field.Error) {
 	access := resource.Access
 	at = at.Child("access")
@@ -119,14 +119,14 @@ func partOf(at *field.Path, resource Resource) (Part, *field.Error) {
 	default:
 		return part, &field.Error{
 			Type: field.ErrorTypeNotSupported, Field: at.Child("type").String(), BadValue: short(access.Type),
-			Detail: fmt.Sprintf("resource %s: access type %q is not supported: localBlob, localOciBlob, ociBlob and ociArtifact are", resource.Name, short(access.Type)),
+			Detail: fmt.Sprintf("resource %s: access type %q is not supported: use localBlob, localOciBlob, ociBlob or ociArtifact", resource.Name, short(access.Type)),
 		}
 	}
 	part.Access = access
 	if referenceAt != nil {
 		slash := strings.LastIndex(repository, "/")
 		if slash <= 0 || slash == len(repository)-1 {
-			return part, field.Invalid(referenceAt, short(repository), fmt.Sprintf("resource %s: names no registry and repository", resource.Name))
+			return part, field.Invalid(referenceAt, short(repository), fmt.Sprintf("resource %s: the reference has no registry and repository", resource.Name))
 		}
 		part.Registry, part.Path = repository[:slash], repository[slash+1:]
 	}

@@ -1,5 +1,15 @@
-// Package descriptor reads component descriptors and says what is wrong with them. Admission and resolution use
-// the same functions, so that what the one admits the other can use.
+// Package descriptor reads and validates OCM component descriptors.
+//
+// Parse returns a Descriptor for both schemas, v2 and v3alpha1. Validate compares it with the expectations of a
+// ModuleTemplate or ModuleReleaseMeta. Contents returns the resources to install. Place and Access.Blob return the
+// location of their blobs. ValidateTemplate validates a whole ModuleTemplate.
+//
+// Invariants:
+//
+//   - Admission and resolution use the same functions, so that resolution can use everything that admission accepts.
+//   - A descriptor is untrusted input: its size is bounded, and a panic of the OCM library becomes an error.
+//   - Errors name paths in the descriptor, quote only short values, and never quote credentials. They are sorted, because a
+//     message that changes at each reconcile would be written at each reconcile.
 package descriptor
 
 import (
@@ -12,19 +22,19 @@ import (
 	"ocm.software/ocm/api/ocm/compdesc"
 )
 
-// Descriptor is what is needed of a component descriptor, in whichever schema it was written. It is not
-// changed once it was parsed, and may be shared.
+// Descriptor holds the used parts of a component descriptor, whatever its schema. It does not change after Parse, so
+// callers may share it.
 type Descriptor struct {
 	// Component and Version identify the component version.
 	Component, Version string
-	// Repository is where its blobs are: `<registry>[/<subpath>]`, without scheme; empty where the
-	// descriptor does not say, or was fetched.
+	// Repository is the location of the component's blobs: `<registry>[/<subpath>]`, without scheme. It is empty if the
+	// descriptor does not name a repository.
 	Repository string
 	// Resources are the parts of the component version.
 	Resources []Resource
 
 	schema schema
-	// digestMapping is set where the repository keeps components by the digests of their names.
+	// digestMapping says that the repository stores components under the digests of their names.
 	digestMapping bool
 }
 
@@ -32,12 +42,12 @@ type Descriptor struct {
 type Resource struct {
 	Name, Type string
 	Access     Access
-	// Artifact is the digest, with algorithm, of the OCI artifact that the resource is, as the component says and its
-	// signatures cover; empty where it says none with SHA-256. The access, where the artifact is, is not signed.
+	// Artifact is the signed digest, with its algorithm, of the resource's OCI artifact. It is empty if the component
+	// has no SHA-256 digest of the artifact. The access, which locates the artifact, is not signed.
 	Artifact string
 }
 
-// Access is the union of the fields of the access types that modules use.
+// Access is the union of the fields of all supported access types.
 type Access struct {
 	Type           string `json:"type"`
 	Digest         string `json:"digest,omitempty"`         // localOciBlob, ociBlob
@@ -46,13 +56,13 @@ type Access struct {
 	ImageReference string `json:"imageReference,omitempty"` // ociArtifact
 	MediaType      string `json:"mediaType,omitempty"`
 	Size           int64  `json:"size,omitempty"`
-	// GlobalAccess is another way to the blob of a localBlob, from outside of its repository.
+	// GlobalAccess is a second access to the blob of a localBlob, from outside of its repository.
 	GlobalAccess *Access `json:"globalAccess,omitempty"`
 }
 
-// Parse parses and validates a component descriptor (YAML or JSON) of schema v2 or v3alpha1 with the OCM
-// library. The provider may be a name or an object with a name in both. The error wraps ErrInvalid; where it
-// can be said where the mistake is, it is an *Error that names the paths in the descriptor.
+// Parse parses and validates a component descriptor (YAML or JSON) of schema v2 or v3alpha1 with the OCM library. In
+// both schemas the provider may be a name or an object with a name. The error wraps ErrInvalid. If the location of the
+// mistake is known, the error is an *Error with the paths in the descriptor.
 func Parse(raw []byte) (*Descriptor, error) {
 	decoded, schema, err := decode(raw)
 	if err != nil {
@@ -61,7 +71,7 @@ func Parse(raw []byte) (*Descriptor, error) {
 	d := &Descriptor{
 		Component: decoded.GetName(), Version: decoded.GetVersion(), schema: schema,
 	}
-	// The one that was added last is in effect; none of them may give away a credential.
+	// The last repository context is in effect. None of them may contain credentials.
 	for i := range decoded.RepositoryContexts {
 		at := schema.repositoryContexts().Index(i)
 		content, err := decoded.RepositoryContexts[i].GetRaw()
@@ -94,24 +104,24 @@ func Parse(raw []byte) (*Descriptor, error) {
 	return d, nil
 }
 
-// Decode is the descriptor as the OCM library has it, which is what signatures are verified on. Errors are
-// those of Parse.
+// Decode returns the OCM library's form of the descriptor, which signatures are verified on. It returns the same errors
+// as Parse.
 func Decode(raw []byte) (*compdesc.ComponentDescriptor, error) {
 	decoded, _, err := decode(raw)
 	return decoded, err
 }
 
-// decode lets the library parse and validate. Where it refuses, the paths are found out.
+// decode lets the library parse and validate. If the library refuses the descriptor, decode finds the paths.
 func decode(raw []byte) (decoded *compdesc.ComponentDescriptor, schema schema, err error) {
 	defer func() {
-		// The library's validation has been seen to panic on values of unexpected types; a descriptor is
-		// input from outside and must not take the process down.
+		// The library's validation has panicked on values of unexpected types. A descriptor is foreign input and must
+		// not crash the process.
 		if cause := recover(); cause != nil {
 			decoded, err = nil, fmt.Errorf("%w: %v", ErrInvalid, cause)
 		}
 	}()
 	if len(raw) > maxSize {
-		return nil, "", fmt.Errorf("%w: it has %d bytes, and %d are allowed", ErrInvalid, len(raw), maxSize)
+		return nil, "", fmt.Errorf("%w: it has %d bytes, but only %d are allowed", ErrInvalid, len(raw), maxSize)
 	}
 	document, err := read(raw)
 	if err != nil {
@@ -126,7 +136,7 @@ func decode(raw []byte) (decoded *compdesc.ComponentDescriptor, schema schema, e
 	return decoded, document.schema, nil
 }
 
-// identified checks what the library does not check in one of the schemas.
+// identified checks the fields that the library does not check in one of the schemas.
 func identified(decoded *compdesc.ComponentDescriptor, schema schema) field.ErrorList {
 	var problems field.ErrorList
 	for name, value := range map[string]string{
@@ -139,7 +149,7 @@ func identified(decoded *compdesc.ComponentDescriptor, schema schema) field.Erro
 	return problems
 }
 
-// credentials finds a reference that has credentials in it. It is not quoted.
+// credentials returns a problem if a reference contains credentials. The problem does not quote it.
 func (a Access) credentials(at *field.Path) *field.Error {
 	for _, reference := range []struct{ field, value string }{{"ref", a.Reference}, {"imageReference", a.ImageReference}} {
 		host, _, _ := strings.Cut(withoutScheme(reference.value), "/")
@@ -153,13 +163,13 @@ func (a Access) credentials(at *field.Path) *field.Error {
 	return nil
 }
 
-// hasCredentials tells whether a repository context has credentials in its address.
+// hasCredentials reports whether the address of a repository context contains credentials.
 func hasCredentials(context []byte) bool {
 	var address struct {
 		BaseURL any `json:"baseUrl"`
 		SubPath any `json:"subPath"`
 	}
-	// What cannot be read has none; whether it has to be readable is for others to say.
+	// An unreadable context has none. Other checks decide whether it must be readable.
 	_ = json.Unmarshal(context, &address)
 	base, _ := address.BaseURL.(string)
 	sub, _ := address.SubPath.(string)
@@ -167,10 +177,10 @@ func hasCredentials(context []byte) bool {
 }
 
 func forbidCredentials(at *field.Path) *field.Error {
-	return field.Forbidden(at, "it has credentials; everybody who may read the module can read them: take them out and renew them. Those for the registry are the control plane's own")
+	return field.Forbidden(at, "it contains credentials, which everybody who may read the module can read: remove and renew them. The control plane has its own credentials for the registry")
 }
 
-// withoutScheme is an address without what may stand before its host.
+// withoutScheme returns an address without its scheme.
 func withoutScheme(address string) string {
 	for _, scheme := range []string{"https://", "http://", "oci://"} {
 		address = strings.TrimPrefix(address, scheme)
@@ -178,7 +188,7 @@ func withoutScheme(address string) string {
 	return address
 }
 
-// readRepository reads the repository context that was added last, which is the one that is in effect.
+// readRepository reads the last repository context, which is in effect.
 func (d *Descriptor) readRepository(at *field.Path, raw []byte) *field.Error {
 	var repository struct {
 		BaseURL string `json:"baseUrl"`

@@ -19,7 +19,7 @@ import (
 //go:embed testdata
 var descriptors embed.FS
 
-// testdata reads a descriptor as JSON.
+// testdata returns a descriptor of testdata as JSON.
 func testdata(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := descriptors.ReadFile("testdata/" + name)
@@ -29,7 +29,7 @@ func testdata(t testing.TB, name string) []byte {
 	return asJSON
 }
 
-// with is a descriptor of testdata in which a value is another; nil takes it away. Numbers in the path are
+// with returns a descriptor of testdata with another value at the path. Nil removes the value. Numbers in the path are
 // indexes.
 func with(t testing.TB, file, path string, value any) []byte {
 	t.Helper()
@@ -122,7 +122,7 @@ func TestTheProviderMayBeANameOrAnObject(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
+func TestProblemsInADescriptorHavePaths(t *testing.T) {
 	resource := map[string]any{"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": "1.2.3", "access": map[string]any{"type": "localBlob"}}
 	for _, test := range []struct {
 		name string
@@ -131,9 +131,9 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 	}{
 		{"no schema", with(t, fileV2, "meta", nil), "meta.schemaVersion: Required value"},
 		{"an unknown schema", with(t, fileV2, "meta.schemaVersion", "v9"), `meta.schemaVersion: Unsupported value: "v9": supported values: "v2"`},
-		{"a schema that is no text", with(t, fileV2, "meta.schemaVersion", 2), "meta: Invalid value: must be an object with a schemaVersion"},
+		{"a schema that is not a string", with(t, fileV2, "meta.schemaVersion", 2), "meta: Invalid value: must be an object with a schemaVersion"},
 		{"an unknown version of the new schema", with(t, fileV3, "apiVersion", "ocm.software/v9"), `apiVersion: Unsupported value: "ocm.software/v9"`},
-		{"both schemas", with(t, fileV2, "apiVersion", "ocm.software/v3alpha1"), "apiVersion: Forbidden: meta.schemaVersion is given too"},
+		{"both schemas", with(t, fileV2, "apiVersion", "ocm.software/v3alpha1"), "apiVersion: Forbidden: meta.schemaVersion is also set"},
 		{"another kind", with(t, fileV3, "kind", "Component"), "kind: Invalid value"},
 		{"no component", with(t, fileV2, "component", nil), "component: Required value"},
 		{"a component that is text", with(t, fileV2, "component", "keda"), `component: Invalid value: "keda"`},
@@ -141,7 +141,7 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 		{"no name in the new schema", with(t, fileV3, "metadata.name", nil), "metadata.name: Required value"},
 		{"a name without domain", with(t, fileV2, "component.name", "keda"), `component.name: Invalid value: "keda": Does not match pattern`},
 		{"no version", with(t, fileV2, "component.version", nil), "component.version: Required value"},
-		{"a version that is none", with(t, fileV2, "component.version", "latest"), `component.version: Invalid value: "latest"`},
+		{"an invalid version", with(t, fileV2, "component.version", "latest"), `component.version: Invalid value: "latest"`},
 		{"no resources", with(t, fileV2, "component.resources", nil), "component.resources: Required value"},
 		{"resources as text", with(t, fileV2, "component.resources", "x"), `component.resources: Invalid value: "x"`},
 		{"a resource without access", with(t, fileV2, "component.resources.1.access", nil), "component.resources[1].access: Required value"},
@@ -150,11 +150,11 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 		{"a resource without relation", with(t, fileV2, "component.resources.0.relation", nil), "component.resources[0].relation: Required value"},
 		{"a resource without version", with(t, fileV2, "component.resources.0.version", nil), "component.resources[0].version: Required value"},
 		{"a resource twice", with(t, fileV2, "component.resources", []any{resource, resource}), "component.resources[1]: Duplicate value"},
-		{"a field that is not known", with(t, fileV3, "spec.things", 1), "spec.things: Forbidden: is not known in this schema"},
+		{"an unknown field", with(t, fileV3, "spec.things", 1), "spec.things: Forbidden: is not known in this schema"},
 		{"a mapping of names that is not supported", with(t, fileV2, "component.repositoryContexts.0.componentNameMapping", "by-colour"),
 			`component.repositoryContexts[0].componentNameMapping: Unsupported value: "by-colour": supported values: "urlPath", "sha256-digest"`},
-		{"a base URL that is no text", with(t, fileV3, "repositoryContexts.0.baseUrl", 5), "repositoryContexts[0]: Invalid value"},
-		{"a size that is no number", with(t, fileV2, "component.resources.0.access.size", "big"), "component.resources[0].access: Invalid value"},
+		{"a base URL that is not a string", with(t, fileV3, "repositoryContexts.0.baseUrl", 5), "repositoryContexts[0]: Invalid value"},
+		{"a size that is not a number", with(t, fileV2, "component.resources.0.access.size", "big"), "component.resources[0].access: Invalid value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Parse(test.raw)
@@ -165,7 +165,7 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 			again := err.Error()
 			for range 5 {
 				_, err = Parse(test.raw)
-				require.EqualError(t, err, again, "a message that changes is written at each reconcile")
+				require.EqualError(t, err, again, "a changing message would be written at each reconcile")
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 	}
 }
 
-func TestLongValuesAndManyProblemsAreCutInMessages(t *testing.T) {
+func TestMessagesShortenLongValuesAndListsOfProblems(t *testing.T) {
 	_, err := Parse(with(t, fileV2, "component.name", strings.Repeat("ä", 5000)))
 	require.Less(t, len(err.Error()), 500)
 	many := make([]any, 500)
@@ -189,7 +189,7 @@ func TestLongValuesAndManyProblemsAreCutInMessages(t *testing.T) {
 	require.Less(t, len(err.Error()), 1000)
 }
 
-func TestTheImagesOfAComponentAreWhereItsAccessesSay(t *testing.T) {
+func TestContentsHasTheImagesOfAComponent(t *testing.T) {
 	image := func(reference string, digest map[string]any) map[string]any {
 		resource := map[string]any{
 			"name": "image", "type": "ociImage", "relation": "external", "version": "1.2.3",
@@ -228,7 +228,7 @@ func TestTheImagesOfAComponentAreWhereItsAccessesSay(t *testing.T) {
 	require.Equal(t, []string{
 		"local.example.com:5000/x/operator:1.2.3", "local.example.com/x/proxy:2@sha256:" + hex, "local.example.com/x/agent:2",
 		"local.example.com/x/tool@sha256:" + hex,
-	}, contents.Images, "each once, with the digest that the component has of it")
+	}, contents.Images, "each image once, with its digest from the component")
 
 	for name, one := range map[string]map[string]any{
 		"a name only":      image("operator:1.2.3", nil),
@@ -251,7 +251,7 @@ func TestTheImagesOfAComponentAreWhereItsAccessesSay(t *testing.T) {
 	require.ErrorContains(t, problems.ToAggregate(), "at most 512 images")
 }
 
-func TestWhatCannotBeInstalledIsNamedWithItsPath(t *testing.T) {
+func TestProblemsOfContentsHavePaths(t *testing.T) {
 	image := map[string]any{"name": "image", "type": "ociImage", "relation": "external", "version": "1.2.3", "access": map[string]any{"type": "ociArtifact", "imageReference": "example.com/a:1"}}
 	for _, test := range []struct {
 		name     string
@@ -266,26 +266,26 @@ func TestWhatCannotBeInstalledIsNamedWithItsPath(t *testing.T) {
 			"spec.resources: Forbidden: component kyma-project.io/module/keda has more than one thing to install: raw-manifest, image"},
 		{"a kustomize folder", with(t, fileV2, "component.resources.2.type", "kustomize"), Expectations{},
 			"component.resources[2].type: Forbidden: resource image: kustomize folders are not supported; ship what `kustomize build` prints as a raw-manifest"},
-		{"an access that we cannot read", with(t, fileV2, "component.resources.0.access.type", "s3"), Expectations{},
+		{"an unsupported access", with(t, fileV2, "component.resources.0.access.type", "s3"), Expectations{},
 			`component.resources[0].access.type: Unsupported value: "s3"`},
-		{"a reference that is no digest", with(t, fileV2, "component.resources.1.access.localReference", "default.yaml"), Expectations{},
+		{"a reference that is not a digest", with(t, fileV2, "component.resources.1.access.localReference", "default.yaml"), Expectations{},
 			`component.resources[1].access.localReference: Invalid value: "default.yaml"`},
-		{"a digest that is cut", with(t, fileV2, "component.resources.0.access", map[string]any{"type": "localOciBlob", "digest": "sha256:abc"}), Expectations{},
+		{"a truncated digest", with(t, fileV2, "component.resources.0.access", map[string]any{"type": "localOciBlob", "digest": "sha256:abc"}), Expectations{},
 			`component.resources[0].access.digest: Invalid value: "sha256:abc"`},
-		{"a blob in no registry", with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "blobs", "digest": "sha256:" + strings.Repeat("a", 64)}), Expectations{},
+		{"a blob without a registry", with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "blobs", "digest": "sha256:" + strings.Repeat("a", 64)}), Expectations{},
 			`component.resources[0].access.ref: Invalid value: "blobs"`},
 		{"two default custom resources", with(t, fileV2, "component.resources.2", map[string]any{"name": "other", "type": "default-cr", "relation": "local", "version": "1.2.3",
 			"access": map[string]any{"type": "localBlob", "localReference": "sha256:" + strings.Repeat("c", 64)}}), Expectations{},
-			"component.resources[2]: Forbidden: a second default-cr: resource default-cr is one already"},
-		{"blobs that are nowhere", with(t, fileV2, "component.repositoryContexts", []any{}), Expectations{},
-			"component.repositoryContexts: Required value: component kyma-project.io/module/keda: no repositoryContexts say where its resources are"},
+			"component.resources[2]: Forbidden: a second default-cr: there is already resource default-cr"},
+		{"blobs without a location", with(t, fileV2, "component.repositoryContexts", []any{}), Expectations{},
+			"component.repositoryContexts: Required value: component kyma-project.io/module/keda: no repositoryContexts name the repository of its resources"},
 		{"another version", testdata(t, fileV2), Expectations{Version: "1.2.4"},
-			`component.version: Invalid value: "1.2.3": the ModuleTemplate is of version 1.2.4, but its component kyma-project.io/module/keda is of version 1.2.3`},
+			`component.version: Invalid value: "1.2.3": the ModuleTemplate has version 1.2.4, but its component kyma-project.io/module/keda has version 1.2.3`},
 		{"another version in the new schema", testdata(t, fileV3), Expectations{Version: "1.2.4"}, `metadata.version: Invalid value: "1.2.3"`},
 		{"another module", testdata(t, fileV2), Expectations{Module: "istio"},
-			`component.name: Invalid value: "kyma-project.io/module/keda": the ModuleTemplate is of module istio, but its component is of module keda`},
+			`component.name: Invalid value: "kyma-project.io/module/keda": the ModuleTemplate is for module istio, but its component is for module keda`},
 		{"another component", testdata(t, fileV2), Expectations{Component: "kyma-project.io/module/istio"},
-			`component.name: Invalid value: "kyma-project.io/module/keda": the ModuleTemplate is of component kyma-project.io/module/istio`},
+			`component.name: Invalid value: "kyma-project.io/module/keda": the ModuleTemplate is for component kyma-project.io/module/istio`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := Parse(test.raw)
@@ -299,8 +299,8 @@ func TestWhatCannotBeInstalledIsNamedWithItsPath(t *testing.T) {
 		expected Expectations
 	}{
 		{"a leading v does not count", testdata(t, fileV2), Expectations{Version: "v1.2.3"}},
-		{"a component whose name cannot be a module's may be of any", with(t, fileV2, "component.name", "kyma-project.io/module/s3-store"), Expectations{Module: "store"}},
-		{"the blobs of a fetched descriptor are where it was", with(t, fileV2, "component.repositoryContexts", []any{}), Expectations{Fetched: true}},
+		{"a component may belong to any module if its name is no module name", with(t, fileV2, "component.name", "kyma-project.io/module/s3-store"), Expectations{Module: "store"}},
+		{"the blobs of a fetched descriptor are in its repository", with(t, fileV2, "component.repositoryContexts", []any{}), Expectations{Fetched: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, err := Parse(test.raw)
@@ -332,12 +332,12 @@ func TestModuleTemplates(t *testing.T) {
 		{"a broken descriptor", func(s *v1beta2.ModuleTemplateSpec) {
 			s.Descriptor = raw(string(with(t, fileV2, "component.resources.1.access.type", nil)))
 		}, []string{"spec.descriptor.component.resources[1].access.type"}},
-		{"a descriptor that says something, but not of which component", func(s *v1beta2.ModuleTemplateSpec) { s.Descriptor = raw(`{"component":{"version":"1.2.3"}}`) },
+		{"a descriptor without a component name", func(s *v1beta2.ModuleTemplateSpec) { s.Descriptor = raw(`{"component":{"version":"1.2.3"}}`) },
 			[]string{"spec.descriptor.meta.schemaVersion"}},
-		{"a descriptor that is no object", func(s *v1beta2.ModuleTemplateSpec) { s.Descriptor = raw(`"keda"`) }, []string{"spec.descriptor"}},
+		{"a descriptor that is not an object", func(s *v1beta2.ModuleTemplateSpec) { s.Descriptor = raw(`"keda"`) }, []string{"spec.descriptor"}},
 		{"another version and module", func(s *v1beta2.ModuleTemplateSpec) { s.Version, s.ModuleName = "2.0.0", "istio" },
 			[]string{"spec.descriptor.component.version", "spec.descriptor.component.name"}},
-		{"an empty default custom resource is none", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw("{}") }, nil},
+		{"an empty default custom resource counts as none", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw("{}") }, nil},
 		{"a default custom resource", func(s *v1beta2.ModuleTemplateSpec) {
 			s.Data = raw(`{"apiVersion":"a/v1","kind":"Keda","metadata":{"name":"default"}}`)
 		}, nil},
@@ -346,12 +346,12 @@ func TestModuleTemplates(t *testing.T) {
 			s.Data = raw(`{"apiVersion":"a/v1","metadata":{"name":"default"}}`)
 		}, []string{"spec.data.kind"}},
 		{"a default custom resource of nothing", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw(`{"spec":{}}`) }, []string{"spec.data.apiVersion", "spec.data.kind"}},
-		{"a default custom resource with a kind that is no text", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw(`{"apiVersion":"v1","kind":5}`) }, []string{"spec.data.kind"}},
+		{"a default custom resource with a kind that is not a string", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw(`{"apiVersion":"v1","kind":5}`) }, []string{"spec.data.kind"}},
 		{"a default custom resource with broken metadata", func(s *v1beta2.ModuleTemplateSpec) { s.Data = raw(`{"apiVersion":"v1","kind":"A","metadata":"x"}`) }, []string{"spec.data.metadata"}},
-		{"a default custom resource with a name that is no text", func(s *v1beta2.ModuleTemplateSpec) {
+		{"a default custom resource with a name that is not a string", func(s *v1beta2.ModuleTemplateSpec) {
 			s.Data = raw(`{"apiVersion":"v1","kind":"A","metadata":{"name":5}}`)
 		}, []string{"spec.data.metadata.name"}},
-		{"everything wrong is said at once", func(s *v1beta2.ModuleTemplateSpec) { s.Data, s.Version = raw(`{"kind":"A"}`), "2.0.0" },
+		{"all problems are reported at once", func(s *v1beta2.ModuleTemplateSpec) { s.Data, s.Version = raw(`{"kind":"A"}`), "2.0.0" },
 			[]string{"spec.data.apiVersion", "spec.descriptor.component.version"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -401,15 +401,15 @@ func TestCredentialsInADescriptorAreRefusedAndNotQuoted(t *testing.T) {
 		return map[string]any{"type": "OCIRegistry", "baseUrl": address}
 	}
 	for name, raw := range map[string][]byte{
-		"in the base URL":              with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret@registry.example.com")}),
-		"without a scheme":             with(t, fileV2, "component.repositoryContexts", []any{context("me:s3cret@registry.example.com/a")}),
-		"with a slash in them":         with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret/x@registry.example.com")}),
-		"in one that is not in effect": with(t, fileV3, "repositoryContexts", []any{context("me:s3cret@old.example.com"), context("registry.example.com")}),
-		"in a reference to a blob":     with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "me:s3cret@registry.example.com/a", "digest": "sha256:" + strings.Repeat("0", 64)}),
-		"in a reference to an image":   with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociArtifact", "imageReference": "me:s3cret@registry.example.com/a@sha256:" + strings.Repeat("0", 64)}),
+		"in the base URL":            with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret@registry.example.com")}),
+		"without a scheme":           with(t, fileV2, "component.repositoryContexts", []any{context("me:s3cret@registry.example.com/a")}),
+		"with a slash in them":       with(t, fileV2, "component.repositoryContexts", []any{context("https://me:s3cret/x@registry.example.com")}),
+		"in one without effect":      with(t, fileV3, "repositoryContexts", []any{context("me:s3cret@old.example.com"), context("registry.example.com")}),
+		"in a reference to a blob":   with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociBlob", "ref": "me:s3cret@registry.example.com/a", "digest": "sha256:" + strings.Repeat("0", 64)}),
+		"in a reference to an image": with(t, fileV2, "component.resources.0.access", map[string]any{"type": "ociArtifact", "imageReference": "me:s3cret@registry.example.com/a@sha256:" + strings.Repeat("0", 64)}),
 	} {
 		_, err := Parse(raw)
-		require.ErrorContains(t, err, "has credentials", name)
+		require.ErrorContains(t, err, "contains credentials", name)
 		require.NotContains(t, err.Error(), "s3cret", name)
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"ocm.software/ocm/api/tech/signing/hasher/sha256"
 )
 
-// Bounds of `.spec.localizedImages` of a Manifest, which holds the images.
+// Limits of a Manifest's `.spec.localizedImages`, which holds the images.
 const (
 	maxImages      = 512
 	maxImageLength = 1024
 )
 
-// placedImage is a reference to an image that says more than its name: where it is, and its tag, its digest or both.
+// placedImage matches a reference to an image with a registry, and a tag, a digest or both.
 var placedImage = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+` +
 	`(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}|(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?@sha256:[0-9a-f]{64})$`)
 
-// artifactNormalisation is the normalisation of a resource's digest that is the digest of an OCI artifact's manifest
-// (OCM specification, artifact normalisation types).
+// artifactNormalisation is the normalization of a resource's digest that equals the digest of an OCI artifact's
+// manifest (OCM specification, artifact normalisation types).
 const artifactNormalisation = "ociArtifactDigest/v1"
 
 func artifactDigest(digest *metav1.DigestSpec) string {
@@ -38,13 +38,13 @@ func artifactDigest(digest *metav1.DigestSpec) string {
 	return value
 }
 
-// IsImage tells whether a resource is an image of the module: an OCI artifact that is not installed itself.
+// IsImage reports whether a resource is an image of the module: an OCI artifact that is not itself installed.
 func (r Resource) IsImage() bool {
 	return r.Use() == UseNone && r.Access.Kind() == AccessOCIArtifact && r.Access.ImageReference != ""
 }
 
-// addImage notes where an image is. It has to name a place and a tag or a digest: with less, any image of that name
-// would be taken for a copy of it. What the component says that the image is, is what is run.
+// addImage records the location of an image. The reference must have a registry, and a tag or a digest. With less, any
+// image of the same name would count as a copy of it. The digest in the component decides which image runs.
 func (c *Contents) addImage(at *field.Path, resource Resource) *field.Error {
 	if !resource.IsImage() {
 		return nil
@@ -53,11 +53,11 @@ func (c *Contents) addImage(at *field.Path, resource Resource) *field.Error {
 	at = at.Child("access", "imageReference")
 	if len(reference) > maxImageLength || !placedImage.MatchString(reference) {
 		return field.Invalid(at, short(reference), fmt.Sprintf(
-			"resource %s: is not an image as <registry>/<name>:<tag>, with or without a digest", resource.Name))
+			"resource %s: is not an image reference <registry>/<name>:<tag>, with or without a digest", resource.Name))
 	}
 	if accessed, _ := resource.Access.Blob(); resource.Artifact != "" && accessed != resource.Artifact {
 		if accessed != "" {
-			return field.Invalid(at, short(reference), fmt.Sprintf("resource %s: its digest is %s", resource.Name, resource.Artifact))
+			return field.Invalid(at, short(reference), fmt.Sprintf("resource %s: the component has digest %s", resource.Name, resource.Artifact))
 		}
 		reference += "@" + resource.Artifact
 	}
@@ -65,7 +65,7 @@ func (c *Contents) addImage(at *field.Path, resource Resource) *field.Error {
 		return nil
 	}
 	if len(c.Images) == maxImages {
-		return field.Forbidden(at, fmt.Sprintf("resource %s: at most %d images are possible", resource.Name, maxImages))
+		return field.Forbidden(at, fmt.Sprintf("resource %s: at most %d images are allowed", resource.Name, maxImages))
 	}
 	c.Images = append(c.Images, reference)
 	return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// How a repository keeps components (OCM specification, mapping of component names to OCI repositories).
+// Mappings of component names to OCI repositories (OCM specification).
 const (
 	mappingURLPath = "urlPath"
 	mappingDigest  = "sha256-digest"
@@ -14,9 +14,10 @@ const (
 	componentDescriptors = "component-descriptors"
 )
 
-// Place is where the component's blobs are: name is the path of an OCI repository below repo. Within a given
-// repository (`<registry>[/<subpath>]`), which a component was fetched from or transferred to, components are kept by
-// name. Without one, the descriptor's own is meant, with its mapping; both are empty where it names none.
+// Place returns the location of the component's blobs: name is the path of an OCI repository below repo. The argument
+// is the repository (`<registry>[/<subpath>]`) that the component was fetched from or transferred to, which stores
+// components by name. If it is empty, Place uses the descriptor's own repository with its mapping. It returns empty
+// strings if the descriptor names no repository.
 func (d *Descriptor) Place(repository string) (repo, name string) {
 	switch {
 	case repository != "":
@@ -31,9 +32,9 @@ func (d *Descriptor) Place(repository string) (repo, name string) {
 	}
 }
 
-// InManifest is the repository of a component's blob, as Place returns it, in the form that a Manifest has it. Upstream
-// appends the folder of components itself when it reads a layer, so a Manifest does not name the folder. A blob that is
-// kept under another name than the component's is not in that folder: its repository stays as it is.
+// InManifest returns the repository of a component's blob, as Place returns it, in the form for a Manifest. Upstream
+// appends the folder of components itself when it reads a layer, so a Manifest omits that folder. A blob under another
+// name than the component's is not in that folder, so its repository stays as it is.
 func InManifest(repo, name, component string) string {
 	base, in := strings.CutSuffix(repo, "/"+componentDescriptors)
 	if !in || name != component || strings.HasSuffix(base, "/"+componentDescriptors) {
@@ -42,8 +43,9 @@ func InManifest(repo, name, component string) string {
 	return base
 }
 
-// FromManifest returns the repository of a blob by what a Manifest of this component says. It reads the form that
-// InManifest writes, and the one with the folder of components, which older builds and older releases of upstream wrote.
+// FromManifest returns the repository of a blob from its form in a Manifest of this component. It reads the form that
+// InManifest writes, and the form with the folder of components, which older builds and older releases of upstream
+// wrote.
 func FromManifest(repo, name, component string) string {
 	repo = strings.TrimSuffix(repo, "/")
 	if name != component || strings.HasSuffix(repo, "/"+componentDescriptors) {
@@ -52,15 +54,15 @@ func FromManifest(repo, name, component string) string {
 	return repo + "/" + componentDescriptors
 }
 
-// ArtifactMediaType is the media type of a Part whose digest is that of an OCI manifest, of which the one layer is
-// meant.
+// ArtifactMediaType is the media type of a Part with the digest of an OCI manifest. The manifest's only layer is the
+// content.
 const ArtifactMediaType = "application/vnd.oci.image.manifest.v1+json"
 
-// Blob says which blob the access means: its digest, and for one that is not in the component's own repository the
-// OCI repository that it is in, without tag and digest. The digest is what the access says, whether it is one or not.
+// Blob returns the digest of the access's blob. If the blob is not in the component's own repository, it also returns
+// the blob's OCI repository, without tag and digest. Blob does not validate the digest.
 //
-// The blob of a localBlob is in the component's repository, wherever that was transferred to; its global access counts
-// only where the local reference is no digest.
+// The blob of a localBlob is in the component's repository, even after a transfer. Its global access counts only if the
+// local reference is not a digest.
 func (a Access) Blob() (digest, repository string) {
 	switch a.Kind() {
 	case AccessLocalOCIBlob:
@@ -83,7 +85,7 @@ func (a Access) Blob() (digest, repository string) {
 	return "", ""
 }
 
-// global is the global access of a localBlob, where it is the way to take.
+// global returns the global access of a localBlob if it must be used.
 func (a Access) global() (Access, bool) {
 	if a.Kind() != AccessLocalBlob || a.GlobalAccess == nil || sha256Digest.MatchString(a.LocalReference) {
 		return Access{}, false

@@ -16,23 +16,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// ErrInvalid is wrapped by every error about a descriptor that cannot be used as it is.
+// ErrInvalid is wrapped by every error about an invalid descriptor.
 var ErrInvalid = errors.New("invalid component descriptor")
 
 const (
-	// maxProblems is how many problems are reported at once: a status and a terminal are no place for hundreds.
+	// maxProblems is the greatest number of reported problems, because a status and a terminal cannot show hundreds.
 	maxProblems = 10
-	// maxQuoted is how much of a value is repeated in a message.
+	// maxQuoted is the greatest length of a quoted value, in bytes.
 	maxQuoted = 80
 )
 
-// Error says what is wrong in a descriptor, and where. It wraps ErrInvalid.
+// Error lists the problems in a descriptor with their paths. It wraps ErrInvalid.
 type Error struct {
 	// Problems name the paths in the descriptor, for example `component.resources[1].access.type`.
 	Problems field.ErrorList
 }
 
-// Error lists the problems.
+// Error returns the problems as one message.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%v: %v", ErrInvalid, e.Problems.ToAggregate())
 }
@@ -42,8 +42,8 @@ func (e *Error) Unwrap() error { return ErrInvalid }
 
 func invalid(problem *field.Error) error { return &Error{Problems: field.ErrorList{problem}} }
 
-// ProblemsOf are the problems that an error of Parse holds, with their paths below the given one. An error that
-// knows no path is about the whole descriptor.
+// ProblemsOf returns the problems in an error of Parse, with their paths below the given path. An error without a path
+// is about the whole descriptor.
 func ProblemsOf(err error, below *field.Path) field.ErrorList {
 	var known *Error
 	if !errors.As(err, &known) {
@@ -52,7 +52,7 @@ func ProblemsOf(err error, below *field.Path) field.ErrorList {
 	return prefixed(known.Problems, below)
 }
 
-// prefixed are the problems with their paths below the given one.
+// prefixed returns the problems with their paths below the given path.
 func prefixed(problems field.ErrorList, below *field.Path) field.ErrorList {
 	if below == nil {
 		return problems
@@ -66,8 +66,8 @@ func prefixed(problems field.ErrorList, below *field.Path) field.ErrorList {
 	return all
 }
 
-// explain turns what the library refused into problems with paths. Some of the library's errors are text that
-// was put together from structured results, so the check that refused is asked again for those.
+// explain converts the library's refusal into problems with paths. Some of the library's errors are only text. In that
+// case explain repeats the check, for structured results.
 func (d document) explain(refused error) error {
 	var problems field.ErrorList
 	if aggregate, ok := errors.AsType[utilerrors.Aggregate](refused); ok {
@@ -89,8 +89,8 @@ func (d document) explain(refused error) error {
 	return &Error{Problems: orderly(problems)}
 }
 
-// problemsOf translates violations of the JSON schema. That one of several forms does not fit (in this schema: a
-// list, or null) is only reported where nothing more exact is known.
+// problemsOf converts violations of the JSON schema. The violation "no alternative matches" (in this schema: a list, or
+// null) is reported only if there is no more exact violation.
 func problemsOf(violations []gojsonschema.ResultError) field.ErrorList {
 	const noneFits = "number_one_of"
 	exact := slices.DeleteFunc(slices.Clone(violations), func(v gojsonschema.ResultError) bool { return v.Type() == noneFits })
@@ -117,7 +117,7 @@ func problemOf(violation gojsonschema.ResultError) *field.Error {
 	return field.Invalid(at, value, violation.Description())
 }
 
-// pathOf writes a path in the library's notation as Kubernetes does. It is nil for the document's root.
+// pathOf converts a path of the library to a Kubernetes path. It is nil for the root of the document.
 func pathOf(at *gojsonschema.JsonContext) *field.Path {
 	var path *field.Path
 	const separator = "\x00"
@@ -131,8 +131,8 @@ func pathOf(at *gojsonschema.JsonContext) *field.Path {
 	return path
 }
 
-// orderly sorts problems, for the library finds them in any order and a message that changes on each reconcile is
-// written on each reconcile, and keeps the first of each place.
+// orderly sorts problems, and keeps the first problem of each path and type. The library returns them in any order, and
+// a message that changes at each reconcile would be written at each reconcile.
 func orderly(problems field.ErrorList) field.ErrorList {
 	slices.SortStableFunc(problems, func(a, b *field.Error) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
@@ -141,7 +141,7 @@ func orderly(problems field.ErrorList) field.ErrorList {
 	return problems[:min(len(problems), maxProblems)]
 }
 
-// short is a value as it may be repeated in a message.
+// short returns a value at a length that messages may quote.
 func short(value string) string {
 	return fault.Shorten(value, maxQuoted)
 }

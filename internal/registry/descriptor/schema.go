@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is the version of a descriptor's form. The zero value has the paths of v2.
+// schema is the schema version of a descriptor. The zero value has the paths of v2.
 type schema string
 
 // Importing the packages of the schemas registers them with the library.
@@ -22,11 +22,11 @@ const (
 	schemaV2 schema = v2.SchemaVersion
 	schemaV3 schema = v3alpha1.SchemaVersion
 
-	// maxSize is far above what a component of a thousand resources needs, and what a custom resource can hold.
+	// maxSize is far above the need of a component with a thousand resources, and above the limit of a custom resource.
 	maxSize = 4 << 20
 )
 
-// metadata is the path of name, version and provider.
+// metadata returns the path of name, version and provider.
 func (s schema) metadata() *field.Path {
 	if s == schemaV3 {
 		return field.NewPath("metadata")
@@ -50,7 +50,7 @@ func (s schema) repositoryContexts() *field.Path {
 	return field.NewPath("component", "repositoryContexts")
 }
 
-// rules are the library's JSON schema.
+// rules returns the library's JSON schema.
 func (s schema) rules() *gojsonschema.Schema {
 	if s == schemaV3 {
 		return v3schema.Schema
@@ -58,14 +58,14 @@ func (s schema) rules() *gojsonschema.Schema {
 	return v2schema.Schema
 }
 
-// document is a descriptor in the form that the library takes.
+// document is a descriptor in the library's input form.
 type document struct {
 	schema schema
 	json   []byte
 }
 
-// read finds out the schema, and brings the provider into the form that the schema has: a name in v2, an
-// object in v3alpha1. Both forms are in use with both.
+// read detects the schema, and converts the provider to the schema's form: a name in v2, an object in v3alpha1.
+// Descriptors of both schemas use both forms.
 func read(raw []byte) (document, error) {
 	asJSON, err := yaml.YAMLToJSON(raw)
 	if err != nil {
@@ -73,7 +73,7 @@ func read(raw []byte) (document, error) {
 	}
 	var content map[string]json.RawMessage
 	if err := json.Unmarshal(asJSON, &content); err != nil {
-		return document{}, fmt.Errorf("%w: it is no object", ErrInvalid)
+		return document{}, fmt.Errorf("%w: it is not an object", ErrInvalid)
 	}
 	d := document{json: asJSON}
 	if d.schema, err = schemaOf(content); err != nil {
@@ -98,7 +98,7 @@ func read(raw []byte) (document, error) {
 	return d, nil
 }
 
-// schemaOf reads the schema as the library does: `meta.schemaVersion` in v2, `apiVersion` in v3alpha1.
+// schemaOf returns the schema by the library's rules: `meta.schemaVersion` in v2, `apiVersion` in v3alpha1.
 func schemaOf(content map[string]json.RawMessage) (schema, error) {
 	var meta struct {
 		SchemaVersion string `json:"schemaVersion"`
@@ -117,7 +117,7 @@ func schemaOf(content map[string]json.RawMessage) (schema, error) {
 	atMeta, atAPIVersion := field.NewPath("meta", "schemaVersion"), field.NewPath("apiVersion")
 	switch {
 	case meta.SchemaVersion != "" && apiVersion != "":
-		return "", invalid(field.Forbidden(atAPIVersion, "meta.schemaVersion is given too: a descriptor has one schema"))
+		return "", invalid(field.Forbidden(atAPIVersion, "meta.schemaVersion is also set: a descriptor has one schema"))
 	case schema(apiVersion) == schemaV3:
 		return schemaV3, nil
 	case apiVersion != "":
@@ -131,7 +131,7 @@ func schemaOf(content map[string]json.RawMessage) (schema, error) {
 	}
 }
 
-// provider is the provider in the form of the schema; nil where it has it, or has none that we know.
+// provider returns the provider in the schema's form. It is nil if the form is already correct, or unknown.
 func (s schema) provider(given json.RawMessage) (json.RawMessage, error) {
 	var name string
 	if json.Unmarshal(given, &name) == nil {
@@ -153,7 +153,7 @@ func (s schema) provider(given json.RawMessage) (json.RawMessage, error) {
 	if len(provider.Labels) == 0 {
 		return json.Marshal(provider.Name)
 	}
-	// This is how the library itself writes a provider with labels in v2, and reads it.
+	// The library itself writes and reads a provider with labels in this form in v2.
 	encoded, err := json.Marshal(provider)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/statecheck"
 )
 
-// IsEmpty tells whether a template embeds no descriptor, so that it is fetched: there is none, or it is null or
-// `{}`.
+// IsEmpty reports whether a template embeds no descriptor, so that the descriptor is fetched: the field is missing,
+// null or `{}`.
 func IsEmpty(embedded *runtime.RawExtension) bool {
 	if embedded == nil || len(bytes.TrimSpace(embedded.Raw)) == 0 {
 		return true
@@ -22,8 +22,8 @@ func IsEmpty(embedded *runtime.RawExtension) bool {
 	return json.Unmarshal(embedded.Raw, &content) == nil && len(content) == 0
 }
 
-// ValidateTemplate says what is wrong with a ModuleTemplate beyond what its schema says; nothing where it can be
-// used. An empty descriptor is fetched later, and checked then. The paths are in the ModuleTemplate.
+// ValidateTemplate returns the problems of a ModuleTemplate that its schema cannot express. An empty descriptor is
+// fetched and validated later. The paths are in the ModuleTemplate.
 func ValidateTemplate(template *v1beta2.ModuleTemplate) field.ErrorList {
 	spec := field.NewPath("spec")
 	problems := append(validateDefaultCR(template, spec.Child("data")), validateStateChecks(template, spec.Child("customStateCheck"))...)
@@ -40,7 +40,7 @@ func ValidateTemplate(template *v1beta2.ModuleTemplate) field.ErrorList {
 	}), at)...)
 }
 
-// validateStateChecks wants paths that can be read.
+// validateStateChecks requires valid paths.
 func validateStateChecks(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for i, check := range template.Spec.CustomStateCheck {
@@ -51,12 +51,12 @@ func validateStateChecks(template *v1beta2.ModuleTemplate, at *field.Path) field
 	return problems
 }
 
-// MaxDefaultCRBytes is how large a default custom resource may be, as JSON. It is part of the Manifest, whose inventory has to
-// fit into etcd with it.
+// MaxDefaultCRBytes is the greatest size of a default custom resource as JSON. It is part of the Manifest, and must fit
+// into etcd together with the Manifest's inventory.
 const MaxDefaultCRBytes = 256 << 10
 
-// validateDefaultCR wants a default custom resource to be one. A name is not asked for: without one it gets the
-// Manifest's (docs/contract.md#namespaces-and-defaults), but a name that is there must be text.
+// validateDefaultCR validates the default custom resource. The name may be missing: the resource then gets the
+// Manifest's name (docs/contract.md#namespaces-and-defaults). An existing name must be a string.
 func validateDefaultCR(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
 	if IsEmpty(template.Spec.Data) {
 		return nil

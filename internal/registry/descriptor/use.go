@@ -2,12 +2,12 @@ package descriptor
 
 import "strings"
 
-// Use says what a resource of a component version is for. Some are known by their name, others by their type
-// (docs/design/install-and-drift.md#layer-types).
+// Use is the purpose of a resource in a component version. Some resources are recognized by their name, others by their
+// type (docs/design/install-and-drift.md#layer-types).
 type Use string
 
 const (
-	// UseNone: it is only there for people and tools, like an image.
+	// UseNone: the resource is not installed, like an image.
 	UseNone Use = ""
 	// UseRawManifest: YAML to install, a file or a tar of a folder.
 	UseRawManifest Use = "raw-manifest"
@@ -17,11 +17,11 @@ const (
 	UseConfig Use = "config"
 	// UseDefaultCR: the module's default custom resource.
 	UseDefaultCR Use = "default-cr"
-	// UseKustomize: input for kustomize, which is not installed.
+	// UseKustomize: input for kustomize, which we do not install.
 	UseKustomize Use = "kustomize"
 )
 
-// Use says what the resource is for.
+// Use returns the purpose of the resource.
 func (r Resource) Use() Use {
 	if use := Use(r.Name); use == UseConfig || use == UseDefaultCR || use == UseRawManifest {
 		return use
@@ -41,7 +41,7 @@ func (r Resource) Use() Use {
 	return UseNone
 }
 
-// Kinds of access (Access.Kind) that can be installed from.
+// Kinds of access (Access.Kind) that we can install from.
 const (
 	AccessLocalOCIBlob = "localociblob"
 	AccessLocalBlob    = "localblob"
@@ -49,7 +49,7 @@ const (
 	AccessOCIArtifact  = "ociartifact"
 )
 
-// Kind is the access type without version, in lower case, for both spellings are in use.
+// Kind returns the access type without version, in lower case because both spellings are in use.
 func (a Access) Kind() string {
 	kind, _, _ := strings.Cut(a.Type, "/")
 	return strings.ToLower(kind)

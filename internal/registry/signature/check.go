@@ -18,12 +18,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// verify verifies a descriptor that carries at least one signature.
+// verify verifies a descriptor with at least one signature.
 func verify(raw []byte, required string, known keys) (err error) {
 	defer func() {
-		// The library has been seen to panic on values of unexpected types; what cannot be verified is refused.
+		// The library has panicked on values of unexpected types. Refuse content that cannot be verified.
 		if recover() != nil {
-			err = refuse("the component descriptor cannot be verified: the library failed on its content")
+			err = refuse("the component descriptor cannot be verified: the OCM library failed on its content")
 		}
 	}()
 	decoded, err := descriptor.Decode(raw)
@@ -42,7 +42,7 @@ func verifySignatures(raw []byte, carried metav1.Signatures, required string, kn
 	for i := range carried {
 		name := carried[i].Name
 		if slices.Contains(names, name) {
-			return refuse("signature %s is in the component descriptor twice: it must be there once", short(name))
+			return refuse("signature %s is in the component descriptor twice: remove one", short(name))
 		}
 		names = append(names, name)
 		if required != "" && name != required {
@@ -73,7 +73,7 @@ func verifySignatures(raw []byte, carried metav1.Signatures, required string, kn
 	}
 }
 
-// only returns the one key for a signature; nil if there is none.
+// only returns the only key for a signature, or nil if there is none.
 func (k keys) only(name string) (*key, error) {
 	candidates := k.byName[name]
 	switch len(candidates) {
@@ -90,7 +90,7 @@ func (k keys) only(name string) (*key, error) {
 		short(name), strings.Join(secrets, ", "), shared.LabelSignature)
 }
 
-// verifySignature verifies one signature. What the library says is not passed on: it may quote what it failed on.
+// verifySignature verifies one signature. It does not pass on the library's errors, because they may quote content.
 func verifySignature(raw []byte, one *metav1.Signature, with key) error {
 	registry := algorithms()
 	name := short(one.Name)
@@ -107,7 +107,7 @@ func verifySignature(raw []byte, one *metav1.Signature, with key) error {
 		return refuse("signature %s uses normalisation algorithm %s, which is unknown: sign with %s",
 			name, short(normalization), compdesc.JsonNormalisationV3)
 	}
-	// Normalising changes the descriptor, so each use has one of its own.
+	// Normalization changes the descriptor, so each use gets its own copy.
 	forHash, err := descriptor.Decode(raw)
 	if err != nil {
 		return err
@@ -131,8 +131,8 @@ func verifySignature(raw []byte, one *metav1.Signature, with key) error {
 	return nil
 }
 
-// algorithms are those that are accepted: RSA over SHA-2. They are listed here, and not taken from the library's
-// registry, to which whatever is linked into the program adds its own: also one that hashes nothing.
+// algorithms returns the accepted algorithms: RSA over SHA-2. They are listed here because every linked package adds
+// its algorithms to the library's registry, including one that hashes nothing.
 func algorithms() signing.Registry {
 	handlers := signing.NewHandlerRegistry()
 	handlers.RegisterSignatureHandler(rsahandler.NewHandler())
@@ -142,8 +142,8 @@ func algorithms() signing.Registry {
 	return signing.NewRegistry(handlers, signing.NewKeyRegistry())
 }
 
-// pss makes the library's handler verify what it signs: it signs with a media type of its own, and verifies only
-// that of PKCS1v1.5, with the same encoding (seen in v0.48.0).
+// pss makes the library's handler verify its own signatures: the handler signs with the media type of PSS, but verifies
+// only the media type of PKCS1v1.5, in the same encoding (seen in v0.48.0).
 type pss struct{ signing.SignatureHandler }
 
 // Verify verifies a signature over a digest (in hex).
@@ -155,7 +155,7 @@ func (h pss) Verify(digest string, signature *signing.Signature, sctx signing.Si
 	return h.SignatureHandler.Verify(digest, &readable, sctx)
 }
 
-// list quotes a few names.
+// list returns a few quoted names.
 func list(names []string) string {
 	const most = 5
 	quoted := make([]string, 0, most+1)
@@ -169,5 +169,5 @@ func list(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// plain is a name as one writes it in a label.
+// plain returns a name without quotes, as people write it in a label.
 func plain(name string) string { return strings.Trim(short(name), `"`) }

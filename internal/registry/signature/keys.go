@@ -23,28 +23,28 @@ import (
 )
 
 const (
-	// keysTTL keeps the requests of a fleet that verifies at once down to a few.
+	// keysTTL limits the number of requests while a whole fleet verifies signatures.
 	keysTTL = 5 * time.Second
-	// keysTimeout bounds one LIST, which does not end with the context of a caller, for it is shared.
+	// keysTimeout bounds one LIST. Callers share the LIST, so it does not end with a caller's context.
 	keysTimeout = 20 * time.Second
 )
 
-// key is what a Secret holds.
+// key is the key in a Secret.
 type key struct {
 	secret string
 	public *rsa.PublicKey
-	// problem says why there is no public key.
+	// problem says why the Secret has no usable public key.
 	problem error
 }
 
-// keys are all keys that are there, by the name of the signature that they are for.
+// keys holds all keys by the name of their signature.
 type keys struct {
 	byName map[string][]key
-	// version stands for the Secrets as they were read, content for the keys in them.
+	// version is a hash of the Secrets' resource versions, content a hash of the keys in them.
 	version, content [sha256.Size]byte
 }
 
-// keyStore reads the Secrets with keys: all by one request, for they are few.
+// keyStore reads the Secrets with keys. There are few, so one request reads all of them.
 type keyStore struct {
 	reader    client.Reader
 	namespace string
@@ -61,8 +61,8 @@ func newKeyStore(options Options) *keyStore {
 	return &keyStore{reader: options.Keys, namespace: options.Namespace, ttl: options.KeysTTL, clock: options.Clock}
 }
 
-// current returns the keys, read at most the TTL ago. Callers share a request. Keys that are older are never used,
-// so that one which was taken away because it is known to others stops counting.
+// current returns the keys, read at most the TTL ago. Callers share a request. Older keys are never used, so that a
+// compromised key stops counting soon after its removal.
 func (s *keyStore) current(ctx context.Context) (keys, error) {
 	if known, ok := s.fresh(); ok {
 		return known, nil
@@ -126,7 +126,7 @@ func keysOf(secrets []corev1.Secret) keys {
 	return found
 }
 
-// publicKey reads the key of a Secret: X.509 PKIX or PKCS1, in PEM (docs/operating.md#signatures).
+// publicKey returns the key in a Secret: X.509 PKIX or PKCS1, in PEM (docs/operating.md#signatures).
 func publicKey(secret *corev1.Secret) (*rsa.PublicKey, error) {
 	data, ok := secret.Data[shared.SignatureSecretKey]
 	if !ok {
@@ -137,7 +137,7 @@ func publicKey(secret *corev1.Secret) (*rsa.PublicKey, error) {
 	case block == nil:
 		return nil, errors.New("holds no PEM block")
 	case strings.Contains(block.Type, "PRIVATE"):
-		return nil, errors.New("holds a private key: put the public key there, and use another pair")
+		return nil, errors.New("holds a private key: generate a new key pair, and store only its public key there")
 	case len(bytes.TrimSpace(rest)) > 0:
 		return nil, errors.New("holds more than one PEM block")
 	}

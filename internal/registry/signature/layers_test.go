@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-func TestALayerThatWasExchangedIsRefusedAlthoughTheSignatureVerifies(t *testing.T) {
+func TestAnExchangedLayerIsRefusedAlthoughTheSignatureVerifies(t *testing.T) {
 	signedV2, signedV3 := signer{}.sign(t, descriptV2), signer{}.sign(t, descriptV3)
 	cases := []struct{ name, raw, says string }{
 		{"of a localOciBlob", replace(t, signedV2, `"digest":"sha256:`+layerHex, `"digest":"sha256:`+exchanged), `"raw-manifest"`},
@@ -32,12 +32,12 @@ func TestALayerThatWasExchangedIsRefusedAlthoughTheSignatureVerifies(t *testing.
 	}
 }
 
-func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
+func TestASignatureMustCoverTheInstalledContent(t *testing.T) {
 	digest := `{hashAlgorithm: SHA-256, normalisationAlgorithm: genericBlobDigest/v1, value: ` + layerHex + `}`
 	cases := []struct{ name, digest, says string }{
 		{"the digest says that the content is excluded", `{hashAlgorithm: NO-DIGEST, normalisationAlgorithm: EXCLUDE-FROM-SIGNATURE, value: NO-DIGEST}`, "has no digest"},
-		{"the digest is not one of the bytes", `{hashAlgorithm: SHA-256, normalisationAlgorithm: ociArtifactDigest/v1, value: ` + layerHex + `}`, "cannot be compared"},
-		{"the digest is not one by which layers are fetched", `{hashAlgorithm: SHA-512, normalisationAlgorithm: genericBlobDigest/v1, value: ` + layerHex + layerHex + `}`, "cannot be compared"},
+		{"the digest is not a digest of the bytes", `{hashAlgorithm: SHA-256, normalisationAlgorithm: ociArtifactDigest/v1, value: ` + layerHex + `}`, "cannot be compared"},
+		{"layers cannot be fetched by the digest", `{hashAlgorithm: SHA-512, normalisationAlgorithm: genericBlobDigest/v1, value: ` + layerHex + layerHex + `}`, "cannot be compared"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
 	})
 }
 
-// Whichever single byte is changed (every fifth is, for time): either the descriptor is refused, or what would be
-// installed is the same.
+// Change single bytes (every fifth, to save time): either the descriptor is refused, or the same content would be
+// installed.
 func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 	for name, raw := range map[string]string{"schema v2": descriptV2, "schema v3alpha1": descriptV3} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 				}
 				require.Equal(t, original, installed(t, string(changed)), "byte %d of %s", i, changed)
 				for _, image := range images(t, string(changed)) {
-					require.True(t, strings.HasSuffix(image, "@sha256:"+configHex), "byte %d: image %s is not the one that was signed", i, image)
+					require.True(t, strings.HasSuffix(image, "@sha256:"+configHex), "byte %d: image %s is not the signed one", i, image)
 				}
 			}
 			require.Greater(t, refused, tried/2)
@@ -87,7 +87,7 @@ func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// An image is pulled by the digest that was signed, from wherever the component was transferred to.
+// An image is pulled by its signed digest, wherever the component was transferred to.
 func TestAnImageThatASignatureDoesNotCoverIsRefused(t *testing.T) {
 	digest := "\n    digest: {hashAlgorithm: SHA-256, normalisationAlgorithm: ociArtifactDigest/v1, value: " + configHex + "}"
 	verify := func(raw string) error {
@@ -97,7 +97,7 @@ func TestAnImageThatASignatureDoesNotCoverIsRefused(t *testing.T) {
 	moved := replace(t, signed, "registry.example.com/keda:1.2.3", "elsewhere.example.com/copies/keda:1.2.3")
 	require.NoError(t, verify(moved))
 	require.Equal(t, []string{"elsewhere.example.com/copies/keda:1.2.3@sha256:" + configHex}, images(t, moved))
-	require.Empty(t, images(t, replace(t, signed, "keda:1.2.3", "keda:1.2.3@sha256:"+layerHex)), "another one is none of the component's")
+	require.Empty(t, images(t, replace(t, signed, "keda:1.2.3", "keda:1.2.3@sha256:"+layerHex)), "another image does not belong to the component")
 	for _, excluded := range []string{"", "\n    digest: {hashAlgorithm: NO-DIGEST, normalisationAlgorithm: EXCLUDE-FROM-SIGNATURE, value: NO-DIGEST}"} {
 		err := verify(signer{}.sign(t, replace(t, descriptV2, digest, excluded)))
 		require.ErrorIs(t, err, signature.ErrSignature)
@@ -113,7 +113,7 @@ func images(t *testing.T, raw string) []string {
 	return contents.Images
 }
 
-// installed is the identity and content that a descriptor stands for.
+// installed returns the identity and content of a descriptor.
 func installed(t *testing.T, raw string) []string {
 	t.Helper()
 	parsed, err := descriptor.Parse([]byte(raw))

@@ -85,8 +85,8 @@ spec:
 `
 )
 
-// signer signs descriptors as the OCM library does. The zero value signs with PKCS1v1.5, SHA-256 and
-// jsonNormalisation/v3 as signature "kyma" with the first of the test's keys.
+// signer signs descriptors like the OCM library. The zero value signs with PKCS1v1.5, SHA-256 and jsonNormalisation/v3
+// as signature "kyma" with the test's first key.
 type signer struct {
 	name    string
 	private *rsa.PrivateKey
@@ -114,7 +114,7 @@ func (s signer) withDefaults() signer {
 	return s
 }
 
-// sign returns the descriptor with one more signature, as JSON in the schema that it has.
+// sign returns the descriptor with an additional signature, as JSON in the same schema.
 func (s signer) sign(t *testing.T, raw string) string {
 	t.Helper()
 	s = s.withDefaults()
@@ -142,7 +142,7 @@ func encode(t *testing.T, decoded *compdesc.ComponentDescriptor) string {
 	return string(encoded)
 }
 
-// replace changes a text that must be there, everywhere.
+// replace replaces all occurrences of a text, which must exist.
 func replace(t *testing.T, in, old, changed string) string {
 	t.Helper()
 	require.Contains(t, in, old)
@@ -180,7 +180,7 @@ func elliptical(t *testing.T) []byte {
 	return pkix(t, &private.PublicKey)
 }
 
-// secret holds a key for a signature.
+// secret returns a Secret with the key of a signature.
 func secret(name, signature string, content []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -16,30 +16,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// ErrSignature is wrapped by every refusal of a signature: trying again helps only after the descriptor, its
-// ModuleTemplate or the Secret with the key was changed. Messages name signature and Secret; they hold neither
-// keys nor the values of signatures.
+// ErrSignature is wrapped by every refusal of a signature. A retry helps only after a change of the descriptor, its
+// ModuleTemplate or the Secret with the key. Messages name the signature and the Secret. They hold neither keys nor
+// values of signatures.
 var ErrSignature = errors.New("signature not accepted")
 
-// results is how many results a Verifier keeps: more than a catalog has versions in use.
+// results is the number of results that a Verifier keeps: more than the number of versions in use.
 const results = 2048
 
-// Options are what a Verifier needs.
+// Options configures a Verifier.
 type Options struct {
-	// Policy must be given.
+	// Policy is required.
 	Policy Policy
-	// Keys reads Secrets in the control plane, live. It may be nil under Ignore.
+	// Keys reads Secrets in the control plane without a cache. It may be nil under Ignore.
 	Keys client.Reader
-	// Namespace is where the Secrets with keys are; kcp-system by default. It is one, whatever namespace a
-	// ModuleTemplate is in, for who may write a Secret there decides whom all trust.
+	// Namespace is the namespace of the Secrets with keys; kcp-system by default. It does not depend on the
+	// ModuleTemplate's namespace, because write access to these Secrets controls the keys that all Kymas trust.
 	Namespace string
-	// KeysTTL is how long Secrets that were read are used; 5 s by default.
+	// KeysTTL is how long read Secrets are used; 5 s by default.
 	KeysTTL time.Duration
 	// Clock is time.Now by default.
 	Clock func() time.Time
 }
 
-// Verifier verifies descriptors, each once, whatever number of Kymas use it. It is safe for concurrent use.
+// Verifier verifies each descriptor once, whatever number of Kymas use it. It is safe for concurrent use.
 type Verifier struct {
 	policy Policy
 	keys   *keyStore
@@ -47,20 +47,20 @@ type Verifier struct {
 	known  *lately.Cache[question, error]
 }
 
-// signed says which signatures a descriptor carries; err where it cannot be read.
+// signed holds the names of a descriptor's signatures, or the error if the descriptor cannot be read.
 type signed struct {
 	names []string
 	err   error
 }
 
-// question is what the result of a verification depends on.
+// question holds everything that the result of a verification depends on.
 type question struct {
 	descriptor [sha256.Size]byte
 	required   string
 	keys       [sha256.Size]byte
 }
 
-// New returns a Verifier. It makes no request.
+// New returns a Verifier. It sends no request.
 func New(options Options) (*Verifier, error) {
 	policy, err := ParsePolicy(string(options.Policy))
 	if err != nil {
@@ -85,19 +85,19 @@ func New(options Options) (*Verifier, error) {
 // Required reports whether the policy is Require.
 func (v *Verifier) Required() bool { return v.policy == Require }
 
-// Verify says whether a descriptor may be used under the policy. raw is the descriptor as embedded or fetched,
-// labels are those of its ModuleTemplate.
+// Verify returns an error if the policy does not allow a descriptor. raw is the descriptor as embedded or fetched;
+// labels are the labels of its ModuleTemplate.
 //
-// The ModuleTemplate's label operator.kyma-project.io/signature, where it is there with a value, names the one
-// signature that must be there and verify, also under IfSigned. Without it, every signature that there is a key
-// for must verify, and at least one must: descriptors gather signatures of others on their way, whose keys
-// nobody here has.
+// If the label operator.kyma-project.io/signature of the ModuleTemplate has a value, it names the only signature that
+// counts. That signature must exist and verify, even under IfSigned. Without the label, every signature with a known
+// key must verify, and at least one signature must have a known key: descriptors collect signatures of other parties,
+// and this control plane does not have those keys.
 //
-// Besides, the layers must be those that were signed. A signature does not cover where a resource is accessed,
-// only the digest of its content, so the two must agree; nothing else would keep a layer from being exchanged.
+// In addition, the layers must be the signed ones. A signature does not cover the access of a resource, only the digest
+// of its content, so the two must match. Otherwise an attacker could exchange a layer.
 //
-// A refusal wraps ErrSignature, a descriptor that cannot be read descriptor.ErrInvalid. Any other error is one of
-// reading Secrets, and may go away.
+// A refusal wraps ErrSignature. An unreadable descriptor causes an error that wraps descriptor.ErrInvalid. Any other
+// error comes from reading Secrets, and may be temporary.
 func (v *Verifier) Verify(ctx context.Context, raw []byte, labels map[string]string) error {
 	if v.policy == Ignore {
 		return nil
@@ -124,8 +124,8 @@ func (v *Verifier) Verify(ctx context.Context, raw []byte, labels map[string]str
 	return err
 }
 
-// Fingerprint changes when the policy, a key or the Secret for a signature changes, and so says when descriptors
-// are to be verified again. It is the same in all processes.
+// Fingerprint changes if the policy, a key or the Secret of a signature changes. Descriptors must then be verified
+// again. All processes compute the same fingerprint.
 func (v *Verifier) Fingerprint(ctx context.Context) (string, error) {
 	if v.policy == Ignore {
 		return string(Ignore), nil
@@ -154,12 +154,12 @@ func (v *Verifier) signaturesOf(sum [sha256.Size]byte, raw []byte) signed {
 	return found
 }
 
-// unsigned judges a descriptor without any signature.
+// unsigned returns an error if the policy or the label refuses a descriptor without a signature.
 func unsigned(policy Policy, required string) error {
 	switch {
 	case required != "":
 		return refuse("the ModuleTemplate's label %s names signature %s, but the component descriptor is not signed: "+
-			"sign it under this name, or take the label off", shared.LabelSignature, short(required))
+			"sign it under this name, or remove the label", shared.LabelSignature, short(required))
 	case policy == Require:
 		return refuse("the component descriptor is not signed, which the signature policy requires: sign it, " +
 			"and put the public key into a Secret")
@@ -172,8 +172,7 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrSignature, fmt.Errorf(format, args...))
 }
 
-// short quotes a name that comes from outside. A label value, which a name must be to have a key, has at most 63
-// bytes.
+// short quotes a foreign name. A signature's name must be a label value to have a key, so at most 63 bytes matter.
 func short(name string) string {
 	const most = 63
 	if len(name) > most {

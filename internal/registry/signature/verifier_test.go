@@ -28,7 +28,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// fixture is a Verifier, the control plane that it reads, and the time.
+// fixture is a Verifier with its control plane and clock.
 type fixture struct {
 	*signature.Verifier
 	client client.Client
@@ -120,7 +120,7 @@ func TestSignaturesOfTheLibraryVerify(t *testing.T) {
 	}
 }
 
-func TestADescriptorThatTheLibrarySignedByItselfVerifies(t *testing.T) {
+func TestADescriptorSignedByTheLibraryAloneVerifies(t *testing.T) {
 	decoded, err := descriptor.Decode([]byte(descriptV2))
 	require.NoError(t, err)
 	require.NoError(t, compdesc.Sign(nil, decoded, ours(), psshandler.NewHandler(), sha256.Handler{}, "kyma", "CN=modules"))
@@ -135,15 +135,15 @@ func TestPolicies(t *testing.T) {
 		name     string
 		raw      string
 		required string
-		// refused are the policies under which it is refused.
+		// refused are the policies that refuse the descriptor.
 		refused []signature.Policy
 	}{
-		{"an unsigned descriptor is refused where a signature is required", descriptV2, "", []signature.Policy{signature.Require}},
-		{"an unsigned descriptor whose template names a signature is refused", descriptV2, "kyma", []signature.Policy{signature.IfSigned, signature.Require}},
-		{"a good signature is always accepted", signer{}.sign(t, descriptV2), "", nil},
-		{"a good signature that the template names is always accepted", signer{}.sign(t, descriptV2), "kyma", nil},
-		{"a bad signature is refused unless ignored", bySomebodyElse, "", []signature.Policy{signature.IfSigned, signature.Require}},
-		{"a good signature is not enough where the template names another", signer{}.sign(t, descriptV2), "other", []signature.Policy{signature.IfSigned, signature.Require}},
+		{"an unsigned descriptor is refused if a signature is required", descriptV2, "", []signature.Policy{signature.Require}},
+		{"an unsigned descriptor is refused if the template names a signature", descriptV2, "kyma", []signature.Policy{signature.IfSigned, signature.Require}},
+		{"a valid signature is always accepted", signer{}.sign(t, descriptV2), "", nil},
+		{"a valid signature that the template names is always accepted", signer{}.sign(t, descriptV2), "kyma", nil},
+		{"an invalid signature is refused unless ignored", bySomebodyElse, "", []signature.Policy{signature.IfSigned, signature.Require}},
+		{"a valid signature is not enough if the template names another", signer{}.sign(t, descriptV2), "other", []signature.Policy{signature.IfSigned, signature.Require}},
 	}
 	for _, c := range cases {
 		for _, policy := range []signature.Policy{signature.Ignore, signature.IfSigned, signature.Require} {
@@ -177,7 +177,7 @@ func TestPolicyNames(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestRefusalsSayWhatWouldHaveToChange(t *testing.T) {
+func TestRefusalsNameTheRemedy(t *testing.T) {
 	privatePEM := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(ours())})
 	good := secret("keys", "kyma", pkcs1(ours()))
 	noData := secret("keys", "kyma", nil)
@@ -194,7 +194,7 @@ func TestRefusalsSayWhatWouldHaveToChange(t *testing.T) {
 	}{
 		{"no signature", descriptV2, "", nil, []string{"is not signed", "sign it"}},
 		{"none, but the template names one", descriptV2, "kyma", nil, []string{`names signature "kyma"`, "is not signed"}},
-		{"not the one that the template names", signed, "other", []*corev1.Secret{good}, []string{`names signature "other"`, `only "kyma"`}},
+		{"another signature than the template names", signed, "other", []*corev1.Secret{good}, []string{`names signature "other"`, `only "kyma"`}},
 		{"no Secret", signed, "", nil, []string{`signature "kyma"`, "operator.kyma-project.io/signature=kyma", "is missing"}},
 		{"a Secret in another namespace does not count", signed, "", []*corev1.Secret{elsewhere}, []string{"is missing"}},
 		{"two Secrets", signed, "", []*corev1.Secret{good, secret("more", "kyma", pkcs1(ours()))}, []string{`signature "kyma"`, "kcp-system/keys, kcp-system/more"}},
@@ -239,7 +239,7 @@ func TestRefusalsSayWhatWouldHaveToChange(t *testing.T) {
 	}
 }
 
-func TestOfSeveralSignaturesThoseWithAKeyMustVerifyAndOneMustHaveOne(t *testing.T) {
+func TestEverySignatureWithAKeyMustVerifyAndOneMustHaveAKey(t *testing.T) {
 	both := signer{name: "vendor", private: theirs()}.sign(t, signer{}.sign(t, descriptV2))
 	kyma, vendor := secret("kyma", "kyma", pkcs1(ours())), secret("vendor", "vendor", pkcs1(theirs()))
 	wrongVendor := secret("vendor", "vendor", pkcs1(ours()))
@@ -248,21 +248,21 @@ func TestOfSeveralSignaturesThoseWithAKeyMustVerifyAndOneMustHaveOne(t *testing.
 	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy()).verify(t, both))
 	require.NoError(t, newFixture(t, signature.Require, vendor.DeepCopy()).verify(t, both))
 	require.NoError(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both, "kyma"),
-		"the one that the template names decides")
+		"the signature that the template names decides")
 
 	require.ErrorContains(t, newFixture(t, signature.Require, kyma.DeepCopy(), wrongVendor.DeepCopy()).verify(t, both), "kcp-system/vendor")
 	require.ErrorContains(t, newFixture(t, signature.Require).verify(t, both), `"kyma", "vendor"`)
 	require.ErrorContains(t, newFixture(t, signature.Require, kyma.DeepCopy()).verify(t, both, "vendor"), "signature=vendor")
 }
 
-func TestTheProvidersFormDoesNotMatter(t *testing.T) {
+func TestTheFormOfTheProviderDoesNotMatter(t *testing.T) {
 	w := newFixture(t, signature.Require, secret("keys", "kyma", pkcs1(ours())))
 	asObject := signer{}.sign(t, replace(t, descriptV2, "provider: internal", "provider: {name: internal}"))
 	require.NoError(t, w.verify(t, asObject))
 	require.NoError(t, w.verify(t, replace(t, asObject, `"provider":"internal"`, `"provider":{"name":"internal"}`)))
 }
 
-func TestADescriptorThatCannotBeReadIsSaidToBeInvalid(t *testing.T) {
+func TestAnUnreadableDescriptorIsInvalid(t *testing.T) {
 	w := newFixture(t, signature.IfSigned)
 	err := w.verify(t, `{"meta":{"schemaVersion":"v2"},"component":{}}`)
 	require.ErrorIs(t, err, descriptor.ErrInvalid)
@@ -270,7 +270,7 @@ func TestADescriptorThatCannotBeReadIsSaidToBeInvalid(t *testing.T) {
 	require.Zero(t, w.requests())
 }
 
-func TestManyKymasVerifyOnceAndTheKeysAreReadEveryFewSeconds(t *testing.T) {
+func TestManyKymasShareOneVerificationAndOneReadOfTheKeys(t *testing.T) {
 	w := newFixture(t, signature.IfSigned, secret("keys", "kyma", pkcs1(ours())))
 	signed := []byte(signer{}.sign(t, descriptV2))
 	var group sync.WaitGroup
@@ -290,7 +290,7 @@ func TestManyKymasVerifyOnceAndTheKeysAreReadEveryFewSeconds(t *testing.T) {
 	require.Equal(t, 2, w.requests())
 }
 
-func TestNothingIsReadWhereNoKeyIsNeeded(t *testing.T) {
+func TestSecretsAreNotReadIfNoKeyIsNeeded(t *testing.T) {
 	ignoring := newFixture(t, signature.Ignore)
 	require.NoError(t, ignoring.verify(t, signer{}.sign(t, descriptV2)))
 	require.Zero(t, ignoring.requests())
@@ -299,7 +299,7 @@ func TestNothingIsReadWhereNoKeyIsNeeded(t *testing.T) {
 	require.Zero(t, unsigned.requests())
 }
 
-func TestAChangedKeyIsSeenAfterAFewSeconds(t *testing.T) {
+func TestAChangedKeyTakesEffectAfterAFewSeconds(t *testing.T) {
 	stored := secret("keys", "kyma", pkcs1(theirs()))
 	w := newFixture(t, signature.Require, stored)
 	signed := signer{}.sign(t, descriptV2)
@@ -342,5 +342,5 @@ func TestAFailedReadOfTheSecretsIsNotARefusal(t *testing.T) {
 
 	w.later(5 * time.Second)
 	w.failWith(errors.New("no connection"))
-	require.Error(t, w.verify(t, signed), "keys that are too old are not used")
+	require.Error(t, w.verify(t, signed), "expired keys are not used")
 }

@@ -1,4 +1,4 @@
-// Package statecheck reads the paths with which a module says where the state of its custom resource is.
+// Package statecheck parses the JSONPaths by which a module locates the state in its custom resource.
 package statecheck
 
 import (
@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Parse reads a JSONPath as kubectl does, with or without braces and leading dot or dollar. With what it returns,
-// what is not there is empty. It is not safe for concurrent use. The error names the path.
+// Parse parses a JSONPath like kubectl, with or without braces and leading dot or dollar. Its result treats missing
+// fields as empty, and is not safe for concurrent use. The error names the path.
 func Parse(path string) (*jsonpath.JSONPath, error) {
 	expression := strings.TrimPrefix(strings.TrimSpace(path), "$")
 	if !strings.HasPrefix(expression, "{") {
@@ -17,7 +17,7 @@ func Parse(path string) (*jsonpath.JSONPath, error) {
 	}
 	parser := jsonpath.New("state").AllowMissingKeys(true)
 	if err := parser.Parse(expression); err != nil {
-		return nil, fmt.Errorf("%q is no JSONPath: %w", path, err)
+		return nil, fmt.Errorf("%q is not a JSONPath: %w", path, err)
 	}
 	return parser, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPathIsReadInAllWaysThatPeopleWriteIt(t *testing.T) {
+func TestParseAcceptsAllSpellingsOfAPath(t *testing.T) {
 	t.Parallel()
 	object := map[string]any{"status": map[string]any{"health": "green", "nodes": []any{map[string]any{"name": "a", "up": true}}}}
 	for path, want := range map[string]string{
@@ -22,11 +22,11 @@ func TestAPathIsReadInAllWaysThatPeopleWriteIt(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsNoneIsNamed(t *testing.T) {
+func TestTheErrorNamesAnInvalidPath(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"{", "status.nodes[", "status.nodes[?(@.name==]", "{.status.health"} {
 		_, err := Parse(path)
-		require.ErrorContains(t, err, "is no JSONPath", path)
+		require.ErrorContains(t, err, "is not a JSONPath", path)
 		require.ErrorContains(t, err, path)
 	}
 }

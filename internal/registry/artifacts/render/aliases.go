@@ -7,13 +7,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// errExplodes is for a document whose aliases, written out, are beyond all measure.
+// errExplodes reports a document with aliases that expand to more than is allowed.
 var errExplodes = errors.New("its aliases expand to more than is allowed")
 
-// checkAliases bounds what a document comes to when its aliases are written out. The decoder has a bound of its
-// own, but on the number of nodes: a text of a megabyte, referred to a hundred thousand times, passes it and does
-// not fit into memory as JSON. Here nothing is written out, only counted. What cannot be parsed is left to the
-// decoder to complain about.
+// checkAliases bounds the size of a document with its aliases expanded. The decoder bounds only the number of nodes: a
+// text of a megabyte with a hundred thousand aliases passes that bound, but does not fit into memory as JSON.
+// checkAliases counts bytes without expanding anything. It leaves documents that do not parse to the decoder, which
+// reports them.
 func checkAliases(document []byte, limit int64) error {
 	if !bytes.ContainsRune(document, '&') || !bytes.ContainsRune(document, '*') {
 		return nil
@@ -29,13 +29,13 @@ func checkAliases(document []byte, limit int64) error {
 	return nil
 }
 
-// expansion counts the bytes of nodes with their aliases written out. Each anchor is counted once.
+// expansion counts the bytes of nodes with expanded aliases. It counts each anchor once.
 type expansion struct {
 	limit int64
 	known map[*yaml.Node]int64
 }
 
-// inProgress marks an anchor that is being counted: one that contains itself has no end.
+// inProgress marks an anchor while its size is being counted. An anchor that contains itself has no finite size.
 const inProgress = -1
 
 func (e *expansion) size(node *yaml.Node) int64 {
@@ -51,7 +51,7 @@ func (e *expansion) size(node *yaml.Node) int64 {
 	return total
 }
 
-// child counts an anchor where it is used, like an alias to it, so that it is counted once.
+// child counts an anchored node like an alias to it, so that the anchor is counted once.
 func (e *expansion) child(node *yaml.Node) int64 {
 	if node.Anchor != "" {
 		return e.anchor(node)

@@ -23,14 +23,14 @@ const (
 	tarBlock   = 512
 )
 
-// Unpack takes a layer apart: the files of a tar archive (compressed or not), or nil and the plain
-// content where it is no archive.
+// Unpack returns the files of a layer if the layer is a tar archive (compressed or not). Otherwise it returns no files,
+// and the decompressed content.
 func Unpack(layer []byte, limits Limits) ([]File, []byte, error) {
 	content := layer
 	if bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
 		decompressor, err := gzip.NewReader(bytes.NewReader(layer))
 		if err != nil {
-			return nil, nil, Invalid("it begins like gzip but is not: %w", err)
+			return nil, nil, Invalid("it begins like gzip but is invalid: %w", err)
 		}
 		content, err = io.ReadAll(io.LimitReader(decompressor, limits.UnpackedBytes+1))
 		if err != nil {
@@ -51,8 +51,8 @@ func isTar(content []byte) bool {
 	return len(content) >= tarBlock && bytes.HasPrefix(content[tarMagicAt:], []byte("ustar"))
 }
 
-// Untar reads the regular files of an archive. What could reach beyond it (absolute and parent paths,
-// links, devices) is an error and not skipped: an archive that has it was not made by honest tools.
+// Untar returns the regular files of an archive. It refuses entries that could reach outside of the archive (absolute
+// and parent paths, links, devices) instead of skipping them: honest tools do not write them.
 func Untar(content []byte, limits Limits) ([]File, error) {
 	reader := tar.NewReader(bytes.NewReader(content))
 	var files []File
@@ -80,7 +80,7 @@ func Untar(content []byte, limits Limits) ([]File, error) {
 			return nil, Invalid("the archive has %q twice", name)
 		}
 		seen[name] = true
-		// A sparse file comes to more than the archive that it is in.
+		// A sparse file expands to more than the size of its archive.
 		data, err := io.ReadAll(io.LimitReader(reader, left+1))
 		if err != nil {
 			return nil, Invalid("the archive ends within %q: %w", name, err)
@@ -106,7 +106,7 @@ func entryName(header *tar.Header) (string, error) {
 	}
 	for part := range strings.SplitSeq(slashed, "/") {
 		if part == ".." {
-			return "", Invalid("the archive has %q, which leaves it", header.Name)
+			return "", Invalid("the archive has %q, a path that leaves the archive", header.Name)
 		}
 	}
 	name := path.Clean(slashed)

@@ -26,7 +26,7 @@ const (
 	notesFile = "NOTES.txt"
 )
 
-// ChartRoot returns the folder of an archive that holds a chart: the root, or the one folder in it.
+// ChartRoot returns the folder of an archive that holds a chart: the root, or a folder directly below it.
 func ChartRoot(files []File) (string, bool) {
 	for _, f := range files {
 		folder, base := path.Split(f.Name)
@@ -91,7 +91,7 @@ func (a *Requirements) add(c *chart.Chart) {
 	slices.Sort(a.APIs)
 }
 
-// run does the job, whatever it costs. It survives a panic.
+// run does the job, and returns a panic as the answer's fault.
 func (job Job) run() (answer Answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -115,20 +115,20 @@ func (job Job) render(loaded *chart.Chart) Answer {
 	}
 	known := job.Known
 	if constraint := loaded.Metadata.KubeVersion; constraint != "" && !chartutil.IsCompatibleRange(constraint, known.KubeVersion.String()) {
-		return wrong("the cluster does not fit", fmt.Errorf("it needs Kubernetes %s, the cluster has %s", constraint, known.KubeVersion.String()))
+		return wrong("incompatible cluster", fmt.Errorf("it needs Kubernetes %s, the cluster has %s", constraint, known.KubeVersion.String()))
 	}
 	given := map[string]any{}
 	if err := yaml.Unmarshal(job.Values, &given); err != nil {
-		return wrong("the config layer is no map of values", errors.New("it cannot be decoded"))
+		return wrong("the config layer is not a map of values", errors.New("it cannot be decoded"))
 	}
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, given); err != nil {
 		return wrong("dependencies", err)
 	}
 	options := chartutil.ReleaseOptions{Name: job.Release.Name, Namespace: job.Release.Namespace, Revision: 1, IsInstall: true}
-	// As with Helm, the chart's own definitions are there before its templates are rendered.
+	// Like Helm, assume that the chart's own definitions exist before its templates are rendered.
 	withOwn := *known
 	withOwn.APIVersions = slices.Concat(known.APIVersions, job.definedAPIs(loaded))
-	// Helm's own check of the values would follow references of the chart's schema to wherever they lead.
+	// Skip Helm's own validation of the values: it would follow every reference in the chart's schema.
 	all, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, given, options, &withOwn, true)
 	if err != nil {
 		return wrong("values", err)
@@ -158,14 +158,14 @@ func (job Job) render(loaded *chart.Chart) Answer {
 	return answer
 }
 
-// valuesIn are the chart's values among what templates are rendered with.
+// valuesIn returns the chart's values from the data that templates are rendered with.
 func valuesIn(all chartutil.Values) map[string]any {
 	values, _ := all["Values"].(chartutil.Values)
 	return values
 }
 
-// definedAPIs are what the definitions in a chart's crds folders serve, as "group/version" and "group/version/Kind". What
-// cannot be read is left out here; who collects the objects says what is wrong with it.
+// definedAPIs returns the APIs that the definitions in a chart's crds folders serve, as "group/version" and
+// "group/version/Kind". It skips definitions that cannot be read; Answer.Objects reports those.
 func (job Job) definedAPIs(loaded *chart.Chart) []string {
 	var apis []string
 	for _, file := range loaded.CRDObjects() {
@@ -192,8 +192,8 @@ func (job Job) definedAPIs(loaded *chart.Chart) []string {
 	return apis
 }
 
-// Objects collects the objects of a rendered chart, those of its crds folders first. Hooks are set apart; those that are
-// never run, and tests, are left out and named.
+// Objects returns the objects of a rendered chart, starting with those of its crds folders. Hooks are separate. Tests
+// and hooks that never run are left out and named in LeftOut.
 func (a Answer) Objects(limits Limits) (*Rendered, error) {
 	p := NewParser(limits)
 	p.skip = func(u *unstructured.Unstructured) bool {

@@ -17,10 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// probeArgument makes this test's own program confine itself like a renderer and say what it can still do.
+// probeArgument makes this test's own program confine itself like a renderer and report what it can still do.
 const probeArgument = "probe-confinement"
 
-// probe tries, by name, what a renderer must not be able to, and returns what came of it. Empty means that it worked.
+// probe attempts forbidden operations, by name, and returns their errors. An empty error means that the operation
+// succeeded.
 func probe(address, folder string) map[string]string {
 	told := func(err error) string {
 		if err == nil {
@@ -69,7 +70,7 @@ func runProbe(out io.Writer, address, folder string) error {
 	return json.NewEncoder(out).Encode(probe(address, folder))
 }
 
-func TestARendererHasNoEnvironmentNoNetworkAndNoFiles(t *testing.T) {
+func TestARendererHasNoEnvironmentNetworkOrFiles(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// maxStack is what a goroutine of a renderer may recurse to, in bytes.
+// maxStack is the greatest stack size of a renderer's goroutine, in bytes.
 const maxStack = 32 << 20
 
-// confine limits this process for good: what it knows, what it can reach, its memory, and its time on processors. When a
-// node runs out of memory, it is the first to go.
+// confine limits this process permanently: its environment, its access to files, network and other processes, its
+// memory, and its processor time. If a node runs out of memory, the kernel kills this process first.
 func confine(limits Limits) error {
 	runtime.GOMAXPROCS(renderProcessors)
 	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(limits.RenderBytes / 4 * 3)
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // where there is none, there is no such killer
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // ignore the error: without this file there is no OOM killer
 	os.Clearenv()
-	time.Sleep(time.Nanosecond) // The runtime opens what its timers need with the first of them.
+	time.Sleep(time.Nanosecond) // The first timer makes the runtime open the files that timers need.
 	endWhenOutOfTime()
 	return isolate(limits)
 }
 
-// endWhenOutOfTime ends this process with an exit code of its own when it has used up its time on processors.
+// endWhenOutOfTime ends this process with the exit code outOfTime when its processor time is used up.
 func endWhenOutOfTime() {
 	spent := make(chan os.Signal, 1)
 	signal.Notify(spent, syscall.SIGXCPU)
@@ -37,15 +37,15 @@ func endWhenOutOfTime() {
 	}()
 }
 
-// isolate takes from this process all that a renderer does not need.
+// isolate removes all rights from this process that a renderer does not need.
 func isolate(limits Limits) error {
 	seconds := uint64(limits.RenderTime/time.Second) + 1
 	for resource, limit := range map[int]syscall.Rlimit{
 		syscall.RLIMIT_DATA: {Cur: uint64(limits.RenderBytes), Max: uint64(limits.RenderBytes)}, //nolint:gosec // positive
-		// The signal comes with the first, the end with the second.
+		// The first limit sends the signal, the second kills the process.
 		syscall.RLIMIT_CPU:  {Cur: seconds, Max: seconds + 5},
 		syscall.RLIMIT_CORE: {},
-		// No file and no connection can be opened from now on, those that are open can be used.
+		// From now on the process cannot open files and connections. It can use the open ones.
 		syscall.RLIMIT_NOFILE: {},
 		syscall.RLIMIT_FSIZE:  {},
 	} {

@@ -2,5 +2,5 @@
 
 package render
 
-// isOutOfMemory tells whether this is the exit code of a Go program that ran out of memory or stack.
+// isOutOfMemory reports whether a Go program that ran out of memory or stack ends with this exit code.
 func isOutOfMemory(code int) bool { return code == runtimeDied }

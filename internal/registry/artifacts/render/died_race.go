@@ -2,8 +2,8 @@
 
 package render
 
-// sanitizerDied is the exit code where the race detector ran out of memory or stack before the runtime did.
+// sanitizerDied is the exit code if the race detector runs out of memory or stack before the runtime does.
 const sanitizerDied = 66
 
-// isOutOfMemory tells whether this is the exit code of a Go program that ran out of memory or stack.
+// isOutOfMemory reports whether a Go program that ran out of memory or stack ends with this exit code.
 func isOutOfMemory(code int) bool { return code == runtimeDied || code == sanitizerDied }

@@ -13,24 +13,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Hook is an object of a chart that is run at a certain moment instead of being kept
-// (https://helm.sh/docs/topics/charts_hooks/). An object with hooks before and after is there twice.
+// Hook is an object of a chart that runs at a certain time instead of staying in the cluster
+// (https://helm.sh/docs/topics/charts_hooks/). An object with both before and after hooks yields two Hooks.
 type Hook struct {
-	// Object is the hook's, with its annotations.
+	// Object is the hook's object, with its annotations.
 	Object *unstructured.Unstructured
-	// Before is set where it runs before the chart's objects are applied, else it runs after that.
+	// Before says that the hook runs before the chart's objects are applied. Otherwise it runs after them.
 	Before bool
-	// Install and Upgrade tell when it runs; one of them or both are set.
+	// Install and Upgrade say when the hook runs. At least one of them is set.
 	Install, Upgrade bool
-	// Weight orders the hooks of one moment, the lowest first. Rendered.Hooks are in order.
+	// Weight orders the hooks of one time, the lowest first. Rendered.Hooks is sorted.
 	Weight int
-	// DeleteOnSuccess removes the hook once it is done. What an earlier run left is removed before the hook is created
-	// anew in any case, as is Helm's default, and a hook that failed stays, so that one can see why.
+	// DeleteOnSuccess removes the hook after it succeeded. Like Helm by default, the remains of an earlier run are
+	// removed in any case before the hook is created again. A failed hook stays, so that people can find the cause.
 	DeleteOnSuccess bool
 }
 
-// hooksOf reads what the annotations of an object say. There is none where it is a hook that is never run by us:
-// of deletion, rollback and tests, or of an event that Helm does not know, which Helm leaves out too.
+// hooksOf returns the hooks that the annotations of an object define. It returns none for a hook that we never run:
+// hooks of deletion, rollback and tests, and hooks with an event that Helm does not know. Helm skips the latter too.
 func hooksOf(u *unstructured.Unstructured) []Hook {
 	annotations := u.GetAnnotations()
 	before, after := Hook{Object: u, Before: true}, Hook{Object: u}
@@ -54,7 +54,7 @@ func hooksOf(u *unstructured.Unstructured) []Hook {
 		if !h.Install && !h.Upgrade {
 			continue
 		}
-		// Like Helm: a weight that is no number is none.
+		// Like Helm, ignore an invalid weight.
 		h.Weight, _ = strconv.Atoi(annotations[release.HookWeightAnnotation])
 		h.readPolicies(annotations[release.HookDeleteAnnotation])
 		hooks = append(hooks, h)
@@ -65,7 +65,7 @@ func hooksOf(u *unstructured.Unstructured) []Hook {
 	return hooks
 }
 
-// NeverRuns reports whether a chart's object is a hook that is left out at the installation.
+// NeverRuns reports whether a chart's object is a hook that the installation leaves out.
 func NeverRuns(u *unstructured.Unstructured) bool {
 	_, isHook := u.GetAnnotations()[release.HookAnnotation]
 	return isHook && len(hooksOf(u)) == 0
@@ -79,8 +79,8 @@ func (h *Hook) readPolicies(policies string) {
 	}
 }
 
-// sortHooks orders hooks as Helm runs them: those before, then those after; by weight, then by name, and of one name
-// by kind. (Helm's documentation has kind before name; its code sorts by kind first and then anew by weight and name.)
+// sortHooks sorts hooks in Helm's order: before hooks, then after hooks; by weight, then by name, then by kind. (Helm's
+// documentation puts kind before name; its code sorts by kind first and then again by weight and name.)
 func sortHooks(hooks []Hook) {
 	slices.SortStableFunc(hooks, func(a, b Hook) int {
 		return cmp.Or(
@@ -93,7 +93,7 @@ func sortHooks(hooks []Hook) {
 	})
 }
 
-// kindRank is the place of a kind in the order of an installation; unknown ones come last.
+// kindRank returns the position of a kind in the installation order. Unknown kinds come last.
 func kindRank(kind string) int {
 	if at := slices.Index(releaseutil.InstallOrder, kind); at >= 0 {
 		return at

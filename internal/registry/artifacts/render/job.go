@@ -6,18 +6,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Requirements is what the templates of a chart ask of the cluster, as far as can be told without rendering.
+// Requirements describes what the templates of a chart ask of the cluster, as far as that is visible without rendering.
 type Requirements struct {
 	Version bool
-	// APIs are asked for by name; AllAPIs is true when that cannot be told.
+	// APIs are the APIs that the templates ask for by name. AllAPIs is true if the names are not visible.
 	APIs    []string
 	AllAPIs bool
 }
 
-// Job is what is needed to inspect or render a chart, and goes to a renderer as JSON.
+// Job is the input to inspect or render a chart. A renderer receives it as JSON.
 type Job struct {
 	Files []File
-	// Inspect asks only for what the chart asks of the cluster.
+	// Inspect asks only for the chart's Requirements.
 	Inspect bool
 	Values  []byte
 	Release Release
@@ -25,15 +25,15 @@ type Job struct {
 	Limits  Limits
 }
 
-// Answer is what comes back.
+// Answer is the result of a Job.
 type Answer struct {
-	// Chart is its name.
+	// Chart is the name of the chart.
 	Chart string
 	Asks  Requirements
-	// Definitions are the files of its crds folders, and Texts what its templates come to, in the order in which they
-	// are applied.
+	// Definitions are the files of the chart's crds folders. Texts are the rendered templates, in the order in which
+	// they are applied.
 	Definitions, Texts []File
-	// Fault says what is wrong with the chart; TooLarge that it is its size.
+	// Fault says what is wrong with the chart. TooLarge says that its size is the problem.
 	Fault    string
 	TooLarge bool
 }
@@ -41,7 +41,7 @@ type Answer struct {
 // NewJob returns a job that renders the chart of these files.
 func NewJob(files []File, limits Limits) Job { return Job{Files: files, Limits: limits} }
 
-// err is what is wrong with the chart.
+// err returns the chart's fault as an error.
 func (a Answer) err() error {
 	switch {
 	case a.TooLarge:

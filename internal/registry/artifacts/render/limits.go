@@ -5,25 +5,27 @@ import (
 	"time"
 )
 
-// Limits bound what the rendering of one artifact may cost.
+// Limits bounds the cost of rendering one artifact.
 type Limits struct {
-	// UnpackedBytes is the size of an archive's content, and of what a chart renders to; 64 MiB.
+	// UnpackedBytes is the greatest size of an archive's content, and of a rendered chart; 64 MiB by default.
 	UnpackedBytes int64
-	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
+	// Entries is the greatest number of entries of an archive; 10,000 by default. Objects is the
+	// greatest number of objects of a module; 5,000 by default.
 	Entries int
 	Objects int
-	// ObjectBytes is the size of one object as JSON; 1 MiB. An API server takes requests of 3 MiB and etcd of
-	// 1.5 MiB, of which managed fields and the status need their share.
+	// ObjectBytes is the greatest size of one object as JSON; 1 MiB by default. API servers accept requests of 3 MiB,
+	// and etcd 1.5 MiB. Managed fields and the status need a share.
 	ObjectBytes int
-	// RenderTime is what the rendering of a chart may take of processors; 20 s. More is the chart's fault. RenderWait is
-	// how long it is waited for; 90 s. More is the fault of a node that is busy, and tried again.
+	// RenderTime is the greatest processor time of a rendering; 20 s by default. Exceeding it is the chart's fault.
+	// RenderWait is the longest wait for a rendering; 90 s by default. Exceeding it is the fault of a busy node, and is
+	// retried.
 	RenderTime time.Duration
 	RenderWait time.Duration
-	// RenderBytes is the memory that a rendering may take, the renderer's own included; 512 MiB.
+	// RenderBytes is the greatest memory of a renderer's process; 512 MiB by default.
 	RenderBytes int64
 }
 
-// WithDefaults returns the limits with a default for each that is zero.
+// WithDefaults returns the limits with defaults in place of zeros.
 func (l Limits) WithDefaults() Limits {
 	l.UnpackedBytes = cmp.Or(l.UnpackedBytes, 64<<20)
 	l.Entries = cmp.Or(l.Entries, 10_000)
@@ -36,10 +38,10 @@ func (l Limits) WithDefaults() Limits {
 }
 
 const (
-	// runtimeDied is the exit code of a Go program that ran out of memory or stack, outOfTime that of a renderer that used
-	// up its time on processors.
+	// runtimeDied is the exit code of a Go program that ran out of memory or stack. outOfTime is the exit code of a
+	// renderer that used up its processor time.
 	runtimeDied = 2
 	outOfTime   = 3
-	// renderProcessors is how many processors a renderer uses at once.
+	// renderProcessors is the number of processors that a renderer uses.
 	renderProcessors = 2
 )

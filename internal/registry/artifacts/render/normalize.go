@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Normalize writes an object of a kind of Kubernetes the way that an API server stores it, as far as server-side apply
-// needs it. It returns the lists that had an item more than once, for messages.
+// Normalize changes an object of a built-in kind to the form in which an API server stores it, as far as server-side
+// apply needs that. It returns the lists with repeated items, for messages.
 //
-//   - Some fields are copied to other fields by the API server: stringData of a Secret to data, serviceAccount of a pod
-//     to serviceAccountName and back. Who applies only one of both does not own the other, so that a value that a later
-//     version drops would stay.
-//   - Server-side apply refuses two items of a list under one key, also where the API server accepts them from other
-//     clients and one of them has no effect.
+//   - The API server copies some fields to other fields: stringData of a Secret to data, serviceAccount of a pod to
+//     serviceAccountName and back. A client that applies only one of the two does not own the other. A value that a later
+//     version drops would then stay.
+//   - Server-side apply refuses two items of a list with one key. For other clients, the API server accepts some of them, and
+//     one of the two has no effect.
 //
-// What cannot be normalized stays as it is, for the API server to refuse.
+// Normalize leaves content that it cannot normalize to the API server to refuse.
 func Normalize(u *unstructured.Unstructured) (repeated []string) {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
@@ -48,7 +48,7 @@ func Normalize(u *unstructured.Unstructured) (repeated []string) {
 	return repeated
 }
 
-// moveStringData writes stringData as data. A key that is in both has the value in stringData.
+// moveStringData moves stringData to data. For a key in both, stringData wins.
 func moveStringData(secret map[string]any) {
 	given, isMap := secret["stringData"].(map[string]any)
 	data, hasData := secret["data"].(map[string]any)
@@ -72,8 +72,8 @@ func moveStringData(secret map[string]any) {
 	}
 }
 
-// nameServiceAccount sets both of the fields that name a pod's ServiceAccount. The API server keeps serviceAccount for old
-// clients, and prefers serviceAccountName.
+// nameServiceAccount sets both fields for a pod's ServiceAccount. The API server keeps serviceAccount for old clients,
+// and prefers serviceAccountName.
 func nameServiceAccount(pod map[string]any) {
 	const current, deprecated = "serviceAccountName", "serviceAccount"
 	for _, field := range []string{current, deprecated} {
@@ -84,8 +84,8 @@ func nameServiceAccount(pod map[string]any) {
 	}
 }
 
-// podSpecIn returns the pod spec of an object of a kind of Kubernetes, and the path to it, which ends with a dot. The pod
-// spec is nil if the object has none.
+// podSpecIn returns the pod spec of an object of a built-in kind, and its path with a final dot. The pod spec is nil if
+// the object has none.
 func podSpecIn(u *unstructured.Unstructured) (pod map[string]any, path string) {
 	if !slices.Contains([]string{"", "apps", "batch"}, u.GroupVersionKind().Group) {
 		return nil, ""
@@ -106,15 +106,15 @@ func podSpecIn(u *unstructured.Unstructured) (pod map[string]any, path string) {
 	return nil, ""
 }
 
-// keyed says which items of a list are under one key.
+// keyed defines the key of a list's items, and how to merge items with the same key.
 type keyed struct {
-	// key of an item; "" if it has none.
+	// key returns the key of an item, or "" if it has none.
 	key func(item map[string]any) string
-	// merge returns what two items under one key come to, and nil if both have to stay.
+	// merge merges two items with the same key. It returns nil if both have to stay.
 	merge func(earlier, later map[string]any) map[string]any
 }
 
-// dropRepeated leaves one item where a list has several under one key, in the place of the last, and notes it.
+// dropRepeated merges the items with the same key into one, in the place of the last, and records the key.
 func dropRepeated(content map[string]any, field, at string, repeated *[]string, by keyed) {
 	list, _ := content[field].([]any)
 	var kept []any
@@ -146,7 +146,7 @@ func dropRepeated(content map[string]any, field, at string, repeated *[]string, 
 	}
 }
 
-// named takes the later of two items with one name, as the kubelet does with environment variables.
+// named keeps the later of two items with the same name, like the kubelet does with environment variables.
 func named() keyed {
 	return keyed{
 		key:   func(item map[string]any) string { return textOf(item, "name") },
@@ -154,8 +154,8 @@ func named() keyed {
 	}
 }
 
-// samePort takes one number and protocol for the same port, as long as nothing else about it differs: of two names each
-// can be referred to, so that none can be dropped.
+// samePort merges ports with the same number and protocol if they differ in nothing else. Two names must both stay,
+// because other objects can refer to each.
 func samePort() keyed {
 	const number, protocol = "containerPort", "protocol"
 	return keyed{
@@ -178,7 +178,7 @@ func samePort() keyed {
 	}
 }
 
-// sameAddress takes the host names of both items for one address, since the kubelet writes both.
+// sameAddress merges the host names of items with the same address, because the kubelet writes both.
 func sameAddress() keyed {
 	return keyed{
 		key: func(item map[string]any) string { return textOf(item, "ip") },

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestObjectsAreWrittenAsAnAPIServerStoresThem(t *testing.T) {
+func TestObjectsGetTheFormThatAnAPIServerStores(t *testing.T) {
 	t.Parallel()
 	const deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: %}}}"
 	pod := func(spec string) string { return strings.ReplaceAll(deployment, "%", spec) }
@@ -25,7 +25,7 @@ func TestObjectsAreWrittenAsAnAPIServerStoresThem(t *testing.T) {
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: x, b: 1}}",
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: x, b: 1}}",
 		},
-		"stringData of somebody else's kind": {
+		"stringData of a custom kind": {
 			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a}, stringData: {a: x}}",
 			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a}, stringData: {a: x}}",
 		},
@@ -60,7 +60,7 @@ func TestObjectsAreWrittenAsAnAPIServerStoresThem(t *testing.T) {
 			"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}, secrets: [{name: a}, {name: a}]}",
 			"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}, secrets: [{name: a}]}",
 		},
-		"containers of somebody else's kind": {
+		"containers of a custom kind": {
 			"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {containers: [{env: [{name: A}, {name: A}]}]}}",
 			"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}, spec: {containers: [{env: [{name: A}, {name: A}]}]}}",
 		},
@@ -79,7 +79,7 @@ func TestObjectsAreWrittenAsAnAPIServerStoresThem(t *testing.T) {
 	}
 }
 
-func TestTheSecretOfAHookIsWrittenAsData(t *testing.T) {
+func TestTheStringDataOfAHookBecomesData(t *testing.T) {
 	t.Parallel()
 	rendered, err := Answer{Texts: []File{{Name: "a", Content: []byte("{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {helm.sh/hook: pre-install}}, stringData: {b: 'y'}}")}}}.
 		Objects(Limits{}.WithDefaults())

@@ -19,32 +19,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Parser collects the objects of a module from its documents and checks them.
+// Parser collects and checks the objects of a module from its documents.
 type Parser struct {
 	limits   Limits
 	Rendered Rendered
 	seen     map[identity]string
-	// Nameless objects count too.
+	// Nameless allows objects without a name.
 	Nameless bool
-	// bytes is what the documents read so far come to as JSON.
+	// bytes is the size of the documents read so far, as JSON.
 	bytes int64
-	// skip, where set, tells which objects do not count.
+	// skip may exclude objects. It may be nil.
 	skip func(*unstructured.Unstructured) bool
 }
 
-// identity is what makes two objects the same one, whatever their versions.
+// identity identifies an object, whatever its version.
 type identity struct {
 	kind schema.GroupKind
 	name types.NamespacedName
 }
 
-// NewParser returns a parser that has no objects yet.
+// NewParser returns a parser without objects.
 func NewParser(limits Limits) *Parser {
 	return &Parser{limits: limits, seen: map[identity]string{}}
 }
 
-// Directory reads all YAML and JSON files of an archive in the order of their paths. Others are ignored,
-// as are hidden ones.
+// Directory reads the YAML and JSON files of an archive in the order of their paths. It ignores other and hidden files.
 func (p *Parser) Directory(files []File) error {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -67,7 +66,7 @@ func (p *Parser) Directory(files []File) error {
 	return nil
 }
 
-// Documents reads a stream of YAML documents (Split) and decodes them as kubectl does. where is for messages.
+// Documents reads a stream of YAML documents (Split) and decodes them like kubectl. where names the stream in messages.
 func (p *Parser) Documents(where string, content []byte) error {
 	if !utf8.Valid(content) {
 		return Invalid("%s is not UTF-8", where)
@@ -89,7 +88,7 @@ func (p *Parser) document(at string, document []byte) error {
 	if err := checkAliases(document, p.limits.UnpackedBytes-p.bytes); err != nil {
 		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %w", at, err)
 	}
-	// Of two equal keys the last one counts, as for kubectl and Helm. `module lint` warns of them.
+	// Like in kubectl and Helm, the last of two equal keys wins. `module lint` warns about them.
 	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return Invalid("%s is not valid YAML: %s", at, brief(err))
@@ -110,14 +109,14 @@ func (p *Parser) document(at string, document []byte) error {
 	return p.object(at, &unstructured.Unstructured{Object: content}, len(asJSON))
 }
 
-// object takes an object, of which size is the number of bytes as JSON.
+// object checks and collects an object. size is the number of its bytes as JSON.
 func (p *Parser) object(at string, u *unstructured.Unstructured, size int) error {
 	apiVersion, kind := u.GetAPIVersion(), u.GetKind()
 	if apiVersion == "" || kind == "" {
 		return Invalid("%s has no apiVersion or kind", at)
 	}
 	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
-		return Invalid("%s has apiVersion %q, which is none", at, apiVersion)
+		return Invalid("%s has the invalid apiVersion %q", at, apiVersion)
 	}
 	if strings.HasSuffix(kind, "List") && u.IsList() {
 		return p.list(at, u)
@@ -149,7 +148,7 @@ func (p *Parser) object(at string, u *unstructured.Unstructured, size int) error
 	return nil
 }
 
-// list takes a list apart, as kubectl does.
+// list collects the items of a list, like kubectl does.
 func (p *Parser) list(at string, u *unstructured.Unstructured) error {
 	items, _ := u.Object["items"].([]any)
 	for i, item := range items {
@@ -172,8 +171,8 @@ func (p *Parser) list(at string, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// dropNulls takes metadata that is null for what an API server, and so kubectl, takes it for: labels, annotations and a
-// namespace that are not there, and values of labels and annotations that are empty.
+// dropNulls treats null in metadata like an API server and kubectl: null labels, annotations and namespaces are
+// missing, and null values of labels and annotations are empty.
 func dropNulls(u *unstructured.Unstructured) {
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations", "namespace"} {
@@ -190,7 +189,7 @@ func dropNulls(u *unstructured.Unstructured) {
 	}
 }
 
-// checkMetadata finds metadata of wrong types, which the accessors of unstructured objects pass over.
+// checkMetadata refuses metadata of wrong types. The accessors of unstructured objects ignore them silently.
 func checkMetadata(u *unstructured.Unstructured) error {
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(u.Object, "metadata", field); err != nil {

@@ -1,6 +1,17 @@
-// Package render turns files of a module into Kubernetes objects: it unpacks archives, parses YAML and renders Helm charts,
-// these in a confined process of their own (Renderer, ServeRenderer). It knows no registry; everything it reads is
-// untrusted and limited (Limits).
+// Package render turns the files of a module into Kubernetes objects: it unpacks archives (Unpack), parses YAML
+// (Parser) and renders Helm charts (Renderer). It knows nothing of registries.
+//
+// Its input is untrusted. Limits bounds the size of everything that it reads and writes, and charts are rendered in a
+// separate process that confines itself:
+//
+//	answer, err := render.NewRenderer(program, 2, limits).Do(ctx, render.NewJob(files, limits)) // the caller
+//	err := render.ServeRenderer(os.Stdin, os.Stdout)                                           // the program
+//
+// Invariants:
+//
+//   - A chart must not reach a file, the network, the environment or another process, or outlive its time and memory.
+//   - A fault.Rejected error is the chart's or layer's own fault. A killed or starved renderer is Transient, and retried.
+//   - Charts and YAML are read like Helm and kubectl read them.
 package render
 
 import (
@@ -17,24 +28,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Renderer renders charts, by default in a process of its own for each. Templates are programs from outside, and
-// nothing within this process can limit them: the engine builds its output as a string, `tpl` calls itself
-// without a limit until the stack overflows, which Go does not let anybody recover from, and a goroutine that never
-// ends cannot be stopped. A process can be given limits and killed. It costs some tens of milliseconds once for each
-// chart, values and kind of cluster, for what comes of it is cached.
+// Renderer renders charts, by default each in a separate process. Templates are foreign programs, and this process
+// cannot limit them: the engine builds its output as a string; `tpl` can call itself until the stack overflows, which
+// Go cannot recover from; and a goroutine that never ends cannot be stopped. A process can be limited and killed. It
+// costs some tens of milliseconds once for each chart, values and kind of cluster, because results are cached.
 type Renderer struct {
 	program []string
 	limits  Limits
 	slots   chan struct{}
 }
 
-// NewRenderer returns a renderer that does at most so many jobs at once, with a program that answers with ServeRenderer;
-// without one, in this process.
+// NewRenderer returns a renderer that does at most atOnce jobs at a time. It starts program, which must call
+// ServeRenderer, for each job. Without a program it does jobs in this process.
 func NewRenderer(program []string, atOnce int, limits Limits) *Renderer {
 	return &Renderer{program: program, limits: limits, slots: make(chan struct{}, atOnce)}
 }
 
-// Do has a job done. A fault.Rejected error says what is wrong with the chart.
+// Do does a job. A fault.Rejected error says what is wrong with the chart.
 func (r *Renderer) Do(ctx context.Context, job Job) (Answer, error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -51,7 +61,7 @@ func (r *Renderer) Do(ctx context.Context, job Job) (Answer, error) {
 	got, err := do(ctx, job)
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) && fault.Of(err).Kind != fault.Rejected:
-		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the chart did not render within %s, for which it got less than %s of processor time",
+		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the chart did not render within %s, and the busy node gave it less than %s of processor time",
 			r.limits.RenderWait, r.limits.RenderTime)
 	case err != nil:
 		return Answer{}, err
@@ -59,7 +69,7 @@ func (r *Renderer) Do(ctx context.Context, job Job) (Answer, error) {
 	return got, got.err()
 }
 
-// inProcess does the job in this process. One that does not end keeps a goroutine.
+// inProcess does the job in this process. A job that never ends leaks a goroutine.
 func (r *Renderer) inProcess(ctx context.Context, job Job) (Answer, error) {
 	done := make(chan Answer, 1)
 	go func() { done <- job.run() }()
@@ -71,10 +81,10 @@ func (r *Renderer) inProcess(ctx context.Context, job Job) (Answer, error) {
 	}
 }
 
-// encodedFactor is by how much an answer in JSON is larger than what it holds, generously.
+// encodedFactor is a generous estimate of how much larger an answer is in JSON.
 const encodedFactor = 2
 
-// inOtherProcess does the job in a process of its own, which has no environment and is killed when its wait is over.
+// inOtherProcess does the job in a separate process without environment variables, which is killed when ctx is done.
 func (r *Renderer) inOtherProcess(ctx context.Context, job Job) (Answer, error) {
 	encoded, err := json.Marshal(job)
 	if err != nil {
@@ -90,7 +100,7 @@ func (r *Renderer) inOtherProcess(ctx context.Context, job Job) (Answer, error) 
 		return Answer{}, fmt.Errorf("start the renderer: %w", err)
 	}
 	if err := command.Start(); err != nil {
-		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the renderer of charts cannot be started: %w", err)
+		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the chart renderer cannot be started: %w", err)
 	}
 	raw, readErr := io.ReadAll(io.LimitReader(output, encodedFactor*r.limits.UnpackedBytes+1<<20))
 	if readErr != nil || ctx.Err() != nil {
@@ -102,26 +112,26 @@ func (r *Renderer) inOtherProcess(ctx context.Context, job Job) (Answer, error) 
 	}
 	var answer Answer
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the renderer of charts gave no answer")
+		return Answer{}, fault.New(fault.Transient, ReasonRendererFailed, "the chart renderer gave no answer")
 	}
 	return answer, nil
 }
 
-// died says why a renderer ended without an answer. Where it used up its time on processors or its runtime gave up, the
-// chart was too much for it; any other end, that of the clock on the wall included, says nothing about the chart.
+// died returns the reason why a renderer ended without an answer. If it used up its processor time, or its runtime gave
+// up, the chart is at fault. Any other end, including a timeout, says nothing about the chart.
 func died(err error, state *os.ProcessState, limits Limits) error {
 	switch {
 	case state.ExitCode() == outOfTime || state.UserTime()+state.SystemTime() >= limits.RenderTime:
 		return fault.New(fault.Rejected, ReasonInvalidChart, "the chart did not render within %s of processor time", limits.RenderTime)
 	case isOutOfMemory(state.ExitCode()):
 		return fault.New(fault.Rejected, ReasonInvalidChart,
-			"the chart cannot be rendered: its templates take more than %d MiB of memory, or call themselves without an end", limits.RenderBytes>>20)
+			"the chart cannot be rendered: its templates use more than %d MiB of memory, or an endless recursion", limits.RenderBytes>>20)
 	}
-	return fault.New(fault.Transient, ReasonRendererFailed, "the renderer of charts was ended: %w", err)
+	return fault.New(fault.Transient, ReasonRendererFailed, "the chart renderer was terminated: %w", err)
 }
 
-// ServeRenderer is the other side of artifacts.Options.Renderer: it reads one job, does it, and writes the answer. It is for a
-// process of its own, which it gives the limits of the job, and which may die of it.
+// ServeRenderer is the other side of artifacts.Options.Renderer: it reads one job, does the job, and writes the answer.
+// Call it only in a separate process: it applies the job's limits to the process, which may die of them.
 func ServeRenderer(in io.Reader, out io.Writer) error {
 	var job Job
 	if err := json.NewDecoder(in).Decode(&job); err != nil {

@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in what the kernel shows to a filter: struct seccomp_data of linux/seccomp.h. Of an argument, the lower half.
+// Offsets in the data that the kernel passes to a filter: struct seccomp_data of linux/seccomp.h. For an argument, the
+// offset of the lower half.
 const (
 	dataCall     = 0
 	dataArch     = 4
 	dataArgument = 16
 )
 
-// filterSystemCalls leaves to all threads of this process only the system calls that memory, threads, clocks and what is
-// already open need. All others fail: there is no way to a file, a connection, a device, another process or another
-// program, whoever runs this and whatever else the container allows. Where the kernel has no filters, nothing happens.
+// filterSystemCalls restricts all threads of this process to the system calls that memory, threads, clocks and open
+// files need. All others fail, whoever runs this process and whatever the container allows: the process cannot reach a
+// file, a connection, a device, another process or another program. If the kernel has no filters, nothing happens.
 func filterSystemCalls() error {
 	filter := systemCallFilter(uint32(os.Getpid())) //nolint:gosec // positive
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Without privileges, a filter can only be set by who can gain none, and that is said for a thread; the filter then
-	// takes it to all others.
+	// An unprivileged process may set a filter only if it can gain no privileges. That flag is set for one thread; the
+	// filter then synchronizes to all threads.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -39,12 +40,12 @@ func filterSystemCalls() error {
 	case errno != 0:
 		return fmt.Errorf("filter system calls: %w", errno)
 	case notSynced != 0:
-		return fmt.Errorf("filter system calls: thread %d has a filter of its own", notSynced)
+		return fmt.Errorf("filter system calls: thread %d has its own filter", notSynced)
 	}
 	return nil
 }
 
-// systemCallFilter is the filter of the process with this id, as a program of the kernel's packet filter.
+// systemCallFilter returns the filter for the process with this id, as a BPF program.
 func systemCallFilter(process uint32) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -66,17 +67,18 @@ func systemCallFilter(process uint32) []unix.SockFilter {
 		filter = append(filter, unless(unix.BPF_JEQ, call, 1), allow)
 	}
 	return append(filter,
-		// Threads, and no processes.
+		// Allow new threads, not new processes.
 		unless(unix.BPF_JEQ, unix.SYS_CLONE, 4), load(dataArgument), unless(unix.BPF_JSET, unix.CLONE_THREAD, 1), allow, refuse(unix.EPERM),
-		// Its flags are out of a filter's sight; the C library then takes the older one.
+		// The filter cannot see the flags of clone3. After ENOSYS, the C library uses clone.
 		unless(unix.BPF_JEQ, unix.SYS_CLONE3, 1), refuse(unix.ENOSYS),
-		// Signals to itself: the runtime interrupts goroutines so.
+		// Allow signals to this process: the runtime preempts goroutines with them.
 		unless(unix.BPF_JEQ, unix.SYS_TGKILL, 3), load(dataArgument), unless(unix.BPF_JEQ, process, 1), allow,
 		refuse(unix.EPERM),
 	)
 }
 
-// allowedCalls are those that can be made with any arguments. None of them names a file, an address or another process.
+// allowedCalls returns the system calls that are allowed with any arguments. None of them names a file, an address or
+// another process.
 func allowedCalls() []uint32 {
 	return append(archCalls(),
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_EPOLL_PWAIT,

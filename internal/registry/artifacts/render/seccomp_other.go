@@ -2,5 +2,5 @@
 
 package render
 
-// filterSystemCalls does nothing where there is no such filter.
+// filterSystemCalls does nothing on platforms without such a filter.
 func filterSystemCalls() error { return nil }

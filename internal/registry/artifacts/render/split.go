@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Split yields the YAML documents of a file. A line that begins with `---` begins a document, as for kubectl and Helm.
-// The rest of that line belongs to the document, as for Helm: templates that trim white space render `---apiVersion: v1`.
-// kubectl allows only a comment there. A document without a line is passed over.
+// Split yields the YAML documents of a file. Like in kubectl and Helm, a line that begins with `---` begins a document.
+// Like in Helm, the rest of that line belongs to the document: templates that trim white space render `---apiVersion:
+// v1`. kubectl allows only a comment there. Split skips a document without lines.
 func Split(content []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		begin := 0
@@ -25,7 +25,7 @@ func Split(content []byte) iter.Seq[[]byte] {
 				return
 			}
 			at, begin = end, end
-			// The lines that follow are not indented, so the rest of this one must not be either.
+			// The following lines are not indented, so remove the indentation of the rest of this line.
 			if rest = bytes.TrimLeft(rest, " \t\r\n"); len(rest) > 0 && rest[0] != '#' {
 				begin = end - len(rest)
 			}

@@ -1,6 +1,10 @@
-// Package agent describes the agent that Lifecycle Manager runs in a remote cluster: its Spec, which is the same for all
-// clusters of an instance, the objects that it consists of (Spec.Objects), and the Manifest that installs them (NewManifest). By
-// that Manifest the agent is installed, compared and removed like a module. The control plane stores it as a RemoteAgent.
+// Package agent describes the agent that Lifecycle Manager runs in a remote cluster. The agent reports which objects
+// have changed.
+//
+// A Spec is the desired state of the agent, which is the same for all clusters of an instance. Spec.Objects returns the
+// agent's objects, and NewManifest the Manifest that installs them. Because of that Manifest, the agent is installed,
+// checked for drift and removed like a module. The control plane stores the Manifest as a RemoteAgent (package
+// installations).
 package agent
 
 import (

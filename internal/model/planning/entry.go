@@ -30,7 +30,7 @@ type planner struct {
 	has      int               // number of Manifests, including those that this plan creates
 }
 
-// isMandatoryEntry reports whether an entry lists a mandatory module. Such an entry is refused and has no Manifest.
+// isMandatoryEntry reports whether an entry lists a mandatory module. The entry is refused and has no Manifest.
 func (e *entry) isMandatoryEntry() bool {
 	return e.Refusal != nil && e.Refusal.Reason == versions.ReasonMandatory
 }

@@ -5,22 +5,22 @@
 // entries, refuse duplicate components, and decide an Action for each entry.
 //
 // Invariants:
-//
 //   - The result does not depend on the order of lists in the Request, and planning again after the plan was carried
 //     out changes nothing.
-//
 //   - Uncertainty removes nothing. If the wanted modules are not completely known, the plan is empty. A refused entry
 //     keeps its Manifest unless the refusal says Remove.
-//
 //   - A Manifest proves nothing about what it asks for, because others may write Manifests. Only the record of an
 //     earlier plan (package planned) or the catalog counts.
 //
-//     plan.go              entry point, and Manifests that no entry has
-//     entry.go, assign.go  which component and which Manifest an entry has
-//     decide.go, checks.go the Action of an entry, or why it is refused
-//     manifest.go          the Manifest that an entry should have; layers.go the sources of its layers
-//     agent.go             the plan of the agent in the remote cluster
-//     upstream.go          Manifests that upstream wrote, or plans that were lost
+// The files:
+//
+//	plan.go       entry point, and the Manifests that no entry has
+//	entry.go      an entry while it is planned
+//	assign.go     which Manifest an entry has
+//	decide.go     the Action of an entry; checks.go has the reasons to refuse it
+//	manifest.go   the Manifest that an entry should have; layers.go has the sources of its layers
+//	agent.go      the plan of the agent in the remote cluster
+//	upstream.go   Manifests that upstream wrote, and plans that were lost
 package planning
 
 import (

@@ -135,7 +135,7 @@ func TestALostPlanIsRecordedAgainOnlyIfTheCatalogHasTheSame(t *testing.T) {
 	require.Nil(t, plans["keda"].Record)
 }
 
-// A forged Manifest once stayed permanently if its label or component was that of an existing module.
+// A forged Manifest once stayed permanently if it had the label or component of an existing module.
 func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 	made := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		m := installed("keda", "1.0.0")

@@ -31,7 +31,7 @@ func (w Wait) Turn(kyma types.UID, span time.Duration) time.Time {
 	return w.Next.Add(desired.PacingDelay(kyma, "window "+w.Next.UTC().Format(time.RFC3339), min(span, w.Spare/2)))
 }
 
-// Message is for the status, word for word as in docs/contract.md#messages.
+// Message returns the message for the status, word for word as in docs/contract.md#messages.
 func (w Wait) Message() string { return shared.MessageWaitingForMaintenanceWindow }
 
 // Hint says when the wait ends.

@@ -111,7 +111,7 @@ func TestAQueryOutOfBoundsHoldsTheRolloutUntilItRecovers(t *testing.T) {
 	b.recorded()
 	out := b.step(r)
 	require.Equal(t, "Held", out.Phase)
-	require.Contains(t, out.WaitsFor, "query errors of stage canary gives 0.2 with version 1.1.0, and may give at most 0.05")
+	require.Contains(t, out.WaitsFor, "query errors of stage canary returns 0.2 with version 1.1.0; allowed: at most 0.05")
 	require.Equal(t, begun.Add(5*time.Minute), out.Until)
 	require.Len(t, b.recorded(), 1)
 	p.questions()
@@ -136,7 +136,7 @@ func TestAStageWaitsForAnswersOfItsQueries(t *testing.T) {
 	b.now = begun.Add(time.Hour)
 	out := b.step(r)
 	require.Equal(t, "Soaking", out.Phase)
-	require.Equal(t, "the analysis of stage canary, query errors, asked every 5m0s: no answer from Prometheus within 10s. spec.skipAnalysis goes on without it", out.WaitsFor)
+	require.Equal(t, "the analysis of stage canary, query errors, asked every 5m0s: no answer from Prometheus within 10s. To continue without it, set spec.skipAnalysis", out.WaitsFor)
 	require.Equal(t, b.now.Add(5*time.Minute), out.Until)
 
 	r.Spec.SkipAnalysis = []string{"canary"}

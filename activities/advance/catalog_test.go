@@ -97,7 +97,7 @@ func TestARolloutWithoutItsReleaseMetaIsHeld(t *testing.T) {
 	b := newBench(t, r, first, second, installed(first, "1.0.0"), installed(second, "1.0.0"))
 	out := b.step(r)
 	require.Equal(t, "Held", out.Phase)
-	require.Contains(t, out.WaitsFor, "gives channel regular no version any more")
+	require.Contains(t, out.WaitsFor, "no longer gives channel regular a version")
 	require.Zero(t, out.Until)
 	require.Zero(t, r.Status.Released)
 }
@@ -161,7 +161,7 @@ func TestClustersAreRevertedOnlyIfTheTemplateAllowsIt(t *testing.T) {
 		r.Spec.Revert, r.Status.Phase, r.Status.Stage = v1beta2.RevertAll, v1beta2.RolloutProgressing, 1
 	})
 	b := newBench(t, append(objects, r)...)
-	require.Contains(t, b.step(r).WaitsFor, "clusters are not taken back: no ModuleTemplate of module keda in version 1.1.0 found")
+	require.Contains(t, b.step(r).WaitsFor, "clusters cannot be reverted: no ModuleTemplate of module keda in version 1.1.0 found")
 	require.Equal(t, v1beta2.RolloutHeld, r.Status.Phase)
 	require.False(t, r.Status.Reverts)
 

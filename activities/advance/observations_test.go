@@ -191,7 +191,7 @@ func TestARefusedVersionFailsImmediately(t *testing.T) {
 	b.step(r)
 	out := b.step(r)
 	require.Equal(t, "Held", out.Phase)
-	require.Contains(t, out.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.1.0, 0 may: Error: failed to get module template")
+	require.Contains(t, out.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.1.0 (allowed: 0): Error: failed to get module template")
 	require.EqualValues(t, 1, r.Status.Failures[0].Clusters)
 }
 

@@ -127,11 +127,11 @@ func TestATemplateThatBecomesAHotFixShortensAWaitThatHasBegun(t *testing.T) {
 	versions, why := b.given()
 	require.Equal(t, "1.1.1", versions["slow"])
 	require.Equal(t, "keda 1.1.1 from regular to slow: ModuleRollout keda-regular-1.1.1 completed 2026-03-01T12:00:00Z, "+
-		"well since 2026-03-01T12:00:00Z, a hot-fix, for which it takes 1h0m0s instead of 24h0m0s", why)
+		"well since 2026-03-01T12:00:00Z, a hot-fix, which waits 1h0m0s instead of 24h0m0s", why)
 	require.True(t, rollout.IsPromoted(r, why))
 	require.Equal(t, []string{
 		"Normal VersionPromoted " + why,
-		"Normal VersionPromoted module keda 1.1.1: channel slow got the version, a hot-fix, for which it takes 1h0m0s instead of 24h0m0s",
+		"Normal VersionPromoted module keda 1.1.1: channel slow got the version, a hot-fix, which waits 1h0m0s instead of 24h0m0s",
 	}, b.recorded())
 }
 
@@ -314,7 +314,7 @@ func TestAPromotionEndsWithItsRollout(t *testing.T) {
 		ended  string
 	}{
 		"superseded":           {func(*v1beta2.ModuleRollout) {}, []client.Object{rolloutTo("1.2.0", sequence(3))}, "1.1.1", "a newer rollout of channel regular has superseded this one"},
-		"aborted":              {func(r *v1beta2.ModuleRollout) { r.Spec.Abort = true }, nil, "1.1.1", "somebody ended it with spec.abort"},
+		"aborted":              {func(r *v1beta2.ModuleRollout) { r.Spec.Abort = true }, nil, "1.1.1", "spec.abort is set"},
 		"the channel moves on": {func(*v1beta2.ModuleRollout) {}, nil, "1.2.0", "channel regular has version 1.2.0 now"},
 	} {
 		t.Run(name, func(t *testing.T) {

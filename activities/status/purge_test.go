@@ -56,7 +56,7 @@ func TestAnInvalidGracePeriodIsReportedOnce(t *testing.T) {
 	kyma.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "a day"}
 	require.NoError(t, b.control.Update(context.Background(), kyma))
 	b.told = nil
-	const problem = "the annotation operator.kyma-project.io/purge-grace-period cannot be read as a duration such as 36h, so that 24h0m0s hold"
+	const problem = "the annotation operator.kyma-project.io/purge-grace-period is not a duration such as 36h, so the default of 24h0m0s applies"
 	require.Contains(t, b.report(t).Message, problem)
 	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem+" [hint: correct it]")
 	b.told = nil

@@ -404,8 +404,8 @@ func TestARefusedModuleHasOneEventWithItsReason(t *testing.T) {
 	b.report(t)
 	b.report(t)
 	require.Equal(t, []string{
-		"Warning ModuleNotFound: module nowhere: no ModuleReleaseMeta found [hint: nothing in the catalog answers to nowhere: correct the name, or publish the module]",
-		"Warning KymaError: module nowhere: no ModuleReleaseMeta found [hint: nothing in the catalog answers to nowhere: correct the name, or publish the module]",
+		"Warning ModuleNotFound: module nowhere: no ModuleReleaseMeta found [hint: the catalog has no module nowhere: correct the name, or publish the module]",
+		"Warning KymaError: module nowhere: no ModuleReleaseMeta found [hint: the catalog has no module nowhere: correct the name, or publish the module]",
 	}, b.told)
 }
 

@@ -195,7 +195,7 @@ func TestAVersionReachesTheFleetInStagesAndStopsWhenItIsBad(t *testing.T) {
 	// The canary fails, and the others keep what they have.
 	s.PushModule(harness.MinimalModule{Name: staged, Version: "1.2.0", Channels: "regular", Manifest: badObject})
 	held := s.reaches("1.2.0", v1beta2.RolloutHeld)
-	require.Contains(t, held.Status.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.2.0, 0 may")
+	require.Contains(t, held.Status.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.2.0 (allowed: 0)")
 	require.Len(t, held.Status.Failures, 1)
 	require.Equal(t, []string{harness.ControlPlaneNamespace + "/staged-0"}, held.Status.Failures[0].Kymas)
 	require.Equal(t, map[string]int{"1.1.0": 6, "1.2.0": 1}, s.versions())

@@ -137,7 +137,7 @@ func TestARolloutKeepsItsPlaceWhateverHappensInTheMiddle(t *testing.T) {
 		require.NoError(t, s.ControlPlane.Get(t.Context(), types.NamespacedName{Namespace: harness.ControlPlaneNamespace, Name: staged}, released))
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), released))
 		held := s.reaches("1.1.0", v1beta2.RolloutHeld)
-		require.Contains(t, held.Status.WaitsFor, "the ModuleReleaseMeta of module staged gives channel regular no version any more")
+		require.Contains(t, held.Status.WaitsFor, "the ModuleReleaseMeta of module staged no longer gives channel regular a version")
 		for _, kyma := range s.kymas {
 			s.Eventually(kyma+" knows that the module is gone from the catalog", time.Minute, func(c *assert.CollectT) {
 				assert.Equal(c, shared.StateError, s.Module(kyma, staged).State)
@@ -174,9 +174,9 @@ func TestARolloutKeepsItsPlaceWhateverHappensInTheMiddle(t *testing.T) {
 		s.PushModule(harness.MinimalModule{Name: staged, Version: "3.2.0", Channels: "regular", Templates: neverReady})
 		held := s.reaches("3.2.0", v1beta2.RolloutHeld)
 		require.Equal(t, measured, held.Spec.Plan, "by the plan that the policy has now")
-		require.Contains(t, held.Status.WaitsFor, "query down of stage measured gives 1 for ")
+		require.Contains(t, held.Status.WaitsFor, "query down of stage measured returns 1 for ")
 		require.Contains(t, held.Status.WaitsFor, `version="3.2.0"`)
-		require.Contains(t, held.Status.WaitsFor, " with version 3.2.0, and may give at most 0.5")
+		require.Contains(t, held.Status.WaitsFor, " with version 3.2.0; allowed: at most 0.5")
 		require.Equal(t, map[string]int{"1.1.0": 4, "3.2.0": 1}, s.versions())
 		s.edit("3.2.0", func(r *v1beta2.ModuleRollout) { r.Spec.SkipAnalysis = []string{"measured"} })
 	})

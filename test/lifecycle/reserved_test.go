@@ -62,7 +62,7 @@ func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
 	result := s.apply()
 	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 	require.Equal(t, shared.StateError, result.Observed.State)
-	require.Contains(t, result.Observed.Message, "Lifecycle Manager's own")
+	require.Contains(t, result.Observed.Message, "to Lifecycle Manager")
 	require.Contains(t, result.Observed.Message, "Lifecycle Manager's agent")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "own"), "the rest is applied")
 	require.NotContains(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", ours.Name).GetLabels(), "taken")

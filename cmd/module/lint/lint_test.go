@@ -178,11 +178,11 @@ func TestFindings(t *testing.T) {
 		},
 		"a definition of Lifecycle Manager's": {
 			good().with("manifest.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: kymas.operator.kyma-project.io}\n"),
-			"error: manifest.yaml: document 1 (CustomResourceDefinition kymas.operator.kyma-project.io): cannot come with a module: this definition is Lifecycle Manager's own",
+			"error: manifest.yaml: document 1 (CustomResourceDefinition kymas.operator.kyma-project.io): cannot come with a module: this CustomResourceDefinition belongs to Lifecycle Manager",
 		},
 		"a Kyma": {
 			good().with("manifest.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default, namespace: kyma-system}\n"),
-			"objects of this kind are Lifecycle Manager's own",
+			"objects of this kind belong to Lifecycle Manager",
 		},
 		"a Kyma as default custom resource": {
 			good().with("default-cr.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default}\n"),
@@ -190,7 +190,7 @@ func TestFindings(t *testing.T) {
 		},
 		"a namespace with our marks": {
 			good().with("manifest.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: kyma-system, labels: {istio-injection: disabled}}\n"),
-			"label istio-injection of this namespace is for Lifecycle Manager to set",
+			"only Lifecycle Manager sets label istio-injection of this namespace",
 		},
 		"an unknown field in the configuration": {
 			good().with("module-config.yaml", goodConfig+"chanels: [fast]\n"),

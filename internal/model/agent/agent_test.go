@@ -66,7 +66,7 @@ func decode[T any](t *testing.T, u *unstructured.Unstructured) T {
 	return typed
 }
 
-func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
+func TestTheAgentHasTheObjectsThatTheContractNames(t *testing.T) {
 	objects := objectsOf(t, specOf(watcher("kcp-system", "kyma", nil)))
 	require.ElementsMatch(t, []string{
 		"Deployment skr-webhook", "Service skr-webhook", "Service skr-webhook-metrics", "PriorityClass skr-webhook-priority",
@@ -76,10 +76,10 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 	}, slices.Collect(maps.Keys(objects)))
 	for name, o := range objects {
 		require.NotEmpty(t, reserved.Object(o.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}),
-			"%s is for the agent alone", name)
+			"%s is reserved for the agent", name)
 	}
 	require.EqualValues(t, 1000000000, decode[schedulingv1.PriorityClass](t, objects["PriorityClass skr-webhook-priority"]).Value,
-		"upstream's, which cannot be changed where it is there already")
+		"must equal upstream's value, because the value of an existing PriorityClass cannot change")
 	service := decode[corev1.Service](t, objects["Service skr-webhook"])
 	require.EqualValues(t, 443, service.Spec.Ports[0].Port)
 	deployment := decode[appsv1.Deployment](t, objects["Deployment skr-webhook"])
@@ -90,14 +90,14 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 	require.Equal(t, service.Spec.Ports[0].TargetPort.StrVal, container.Ports[0].Name)
 	require.EqualValues(t, 8443, container.Ports[0].ContainerPort)
 	require.Equal(t, service.Spec.Selector, deployment.Spec.Selector.MatchLabels)
-	require.Equal(t, "default", deployment.Spec.Template.Spec.ServiceAccountName, "so that none that upstream names stays")
+	require.Equal(t, "default", deployment.Spec.Template.Spec.ServiceAccountName, "replaces the account that upstream's Deployment names")
 	require.Equal(t, shared.AgentSecret, deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName)
 	for _, o := range objects {
-		require.NotContains(t, o.Object, "status", "it is for the cluster to say")
+		require.NotContains(t, o.Object, "status", "only the cluster sets the status")
 	}
 }
 
-func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
+func TestTheAgentAllowsOnlyFIPSIfItsInstanceUsesFIPS(t *testing.T) {
 	godebug := func(w agent.Spec) []string {
 		var all []string
 		for _, variable := range decode[appsv1.Deployment](t, objectsOf(t, w)["Deployment skr-webhook"]).Spec.Template.Spec.Containers[0].Env {
@@ -110,9 +110,9 @@ func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
 	without, with := specOf(), specOf()
 	with.FIPS = true
 	require.Empty(t, godebug(without))
-	require.NotContains(t, without.Encode(), "fips", "the wish of an instance without FIPS stays as it was before there was this field")
+	require.NotContains(t, without.Encode(), "fips", "without FIPS the encoding is the same as before this field existed")
 	require.Equal(t, []string{"fips140=only,tlsmlkem=0"}, godebug(with))
-	require.NotEqual(t, without.Version(), with.Version(), "so that the Deployment changes")
+	require.NotEqual(t, without.Version(), with.Version(), "a different version makes the Deployment change")
 }
 
 func TestEachWatcherHasAWebhookThatNeverRefuses(t *testing.T) {
@@ -140,28 +140,28 @@ func TestEachWatcherHasAWebhookThatNeverRefuses(t *testing.T) {
 	}
 }
 
-func TestTheLastWatchersEntryGoesAndTheAgentStays(t *testing.T) {
+func TestTheAgentStaysWithoutWebhooksAfterTheLastWatcherIsDeleted(t *testing.T) {
 	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, specOf())["ValidatingWebhookConfiguration skr-webhook"])
 	require.Empty(t, configuration.Webhooks)
 }
 
-func TestALimitThatIsNoQuantityNeedsAChange(t *testing.T) {
+func TestALimitThatIsNotAQuantityIsRejected(t *testing.T) {
 	w := specOf()
 	w.MemoryLimit = "a lot"
 	_, err := w.Objects("kyma-system")
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-	require.ErrorContains(t, err, `"a lot" is no quantity`)
+	require.ErrorContains(t, err, `"a lot" is not a quantity`)
 	w.MemoryLimit = "16Mi"
 	deployment := decode[appsv1.Deployment](t, objectsOf(t, w)["Deployment skr-webhook"])
-	require.Equal(t, "16Mi", deployment.Spec.Template.Spec.Containers[0].Resources.Requests.Memory().String(), "it must not ask for more than its limit")
+	require.Equal(t, "16Mi", deployment.Spec.Template.Spec.Containers[0].Resources.Requests.Memory().String(), "the request must not exceed the limit")
 }
 
-func TestAManifestSaysWhatTheAgentIsToBe(t *testing.T) {
+func TestTheManifestOfAnAgentHasItsSpec(t *testing.T) {
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "one", UID: "1"}}
 	w := specOf(watcher("kcp-system", "kyma", nil))
 	m := agent.NewManifest(kyma, metav1.OwnerReference{UID: "1"}, desired.Settings{ImagePullSecret: "pull"}.WithDefaults(), desired.Sync{Namespace: "kyma-system"}, w)
 	require.True(t, desired.IsAgent(m))
-	require.False(t, m.IsMandatory(), "it is no module")
+	require.False(t, m.IsMandatory(), "the agent is not a module")
 	require.Equal(t, "1.2.3", m.Spec.Version)
 	require.Equal(t, "pull", m.Annotations[desired.AnnotationImagePullSecret])
 	read, ok, err := agent.Of(m)

@@ -8,11 +8,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// builtIn is the registry of what needs none: the objects are those of this build.
+// builtIn stands for the registry in the Manifest of an agent. The agent's objects are part of this build and come from
+// no registry.
 const builtIn = "built-in"
 
-// NewManifest is the Manifest that brings the agent of a Kyma into its remote cluster. It has all that a module's has that the
-// installation knows of, and the spec in an annotation. In the control plane it is a RemoteAgent (package installations).
+// NewManifest returns the Manifest that installs the agent of a Kyma in its remote cluster. It has all fields of a
+// module's Manifest that the installation reads, and the spec in an annotation. In the control plane it is stored as a
+// RemoteAgent (package installations).
 func NewManifest(kyma *v1beta2.Kyma, owner metav1.OwnerReference, settings desired.Settings, sync desired.Sync, spec Spec) *v1beta2.Manifest {
 	m := &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},

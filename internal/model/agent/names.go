@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listenerPort is the port of the listener as agents see it: 443 where the address has none.
+// listenerPort returns the port under which agents reach the listener: 443 if the address has no valid port.
 func (s Spec) listenerPort() int {
 	_, text, err := net.SplitHostPort(s.Listener)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s Spec) listenerPort() int {
 	return 443
 }
 
-// DNSNames are those in the certificate of the agent in a namespace, with further ones.
+// DNSNames returns the names in the certificate of the agent in a namespace, and the further ones, sorted.
 func DNSNames(service, namespace, domain string, further []string) []string {
 	names := []string{service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local"}
 	if domain != "" {
@@ -36,14 +36,15 @@ func DNSNames(service, namespace, domain string, further []string) []string {
 	return slices.Compact(names)
 }
 
-// Leftover is an object that releases of upstream have brought for their agent, and that ours does not have.
+// Leftover is an object that releases of upstream install for their agent and that our agent does not have.
 type Leftover struct {
 	GVK        schema.GroupVersionKind
 	Name       string
 	Namespaced bool
 }
 
-// Leftovers are what upstream's agent has beside what ours consists of, those first that refer to others.
+// Leftovers returns the objects of upstream's agent that ours does not have. An object comes before the objects it
+// refers to.
 func Leftovers() []Leftover {
 	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 	core := schema.GroupVersion{Version: "v1"}

@@ -21,20 +21,21 @@ import (
 )
 
 const (
-	// mountPath is where agents of either generation have their certificate.
+	// mountPath is the folder of the certificate, for our agent and for upstream's.
 	mountPath = "/app/etc/ssl"
-	// priority is that of upstream's agent, the highest that is not reserved for the cluster itself. It is the same number, for
-	// the value of a PriorityClass cannot be changed: another one could never be applied where upstream's is.
+	// priority is the highest priority that is not reserved for the cluster itself. It must equal the priority of
+	// upstream's agent: the value of a PriorityClass cannot change, so another value could not be applied over
+	// upstream's.
 	priority = 1000000000
-	// webhookTimeout is how long the API server waits for an agent, in seconds. The agent reads a request for 2 s at most and
-	// answers at once then.
+	// webhookTimeout is how long the API server waits for an agent, in seconds. The agent reads a request for at most 2
+	// s, then answers at once.
 	webhookTimeout = 3
 	// portWebhook and portMetrics are the names of the container's ports.
 	portWebhook, portMetrics = "watcher-port", "metrics-port"
 )
 
-// Objects are those of the agent, in the namespace of the remote Kyma. They belong to the caller. Limits that are no
-// quantities are a fault that needs a change.
+// Objects returns the objects of the agent for the namespace of the remote Kyma. The caller may change them. A limit
+// that is not a quantity is a fault of kind Rejected.
 func (s Spec) Objects(namespace string) ([]*unstructured.Unstructured, error) {
 	deployment, err := s.deployment()
 	if err != nil {
@@ -75,7 +76,7 @@ func (s Spec) Objects(namespace string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// toUnstructured leaves out what only a server sets, and what is empty.
+// toUnstructured leaves out fields that only a server sets, and empty fields.
 func toUnstructured(object runtime.Object, group, version, kind string) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -96,7 +97,7 @@ func named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: labels()}
 }
 
-// labels are those by which pods of the agent are selected; upstream's are the same.
+// labels returns the labels that select the agent's pods. Upstream's agent has the same labels.
 func labels() map[string]string { return map[string]string{"app": shared.AgentName} }
 
 func service(name, port string, number int32, target string) *corev1.Service {
@@ -106,14 +107,15 @@ func service(name, port string, number int32, target string) *corev1.Service {
 	}}
 }
 
-// deployment runs the agent as its image has it; all that it needs is in its environment, which upstream's agent reads too.
+// deployment returns the Deployment of the agent. It configures the agent only by the environment, which upstream's
+// agent reads too.
 func (s Spec) deployment() (*appsv1.Deployment, error) {
 	limits, err := s.limits()
 	if err != nil {
 		return nil, err
 	}
 	pod := labels()
-	pod["sidecar.istio.io/inject"] = "false" // the API server, which calls it, is in no mesh
+	pod["sidecar.istio.io/inject"] = "false" // the API server calls the agent and is in no mesh
 	return &appsv1.Deployment{ObjectMeta: named(shared.AgentName), Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1),
 		Selector: &metav1.LabelSelector{MatchLabels: labels()},
@@ -121,10 +123,10 @@ func (s Spec) deployment() (*appsv1.Deployment, error) {
 			ObjectMeta: metav1.ObjectMeta{Labels: pod},
 			Spec: corev1.PodSpec{
 				PriorityClassName: shared.AgentPriorityClass,
-				// It is the one that a pod has anyway. An account that upstream's Deployment names would come back where none is named, out
-				// of the deprecated field beside it.
+				// A pod has this account anyway. It is named because the API server would otherwise fill it in from the
+				// deprecated field serviceAccount, with the account that upstream's Deployment has there.
 				ServiceAccountName:           "default",
-				AutomountServiceAccountToken: ptr.To(false), // it asks the API server for nothing
+				AutomountServiceAccountToken: ptr.To(false), // the agent sends no requests to the API server
 				SecurityContext: &corev1.PodSecurityContext{
 					RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
 					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -136,7 +138,7 @@ func (s Spec) deployment() (*appsv1.Deployment, error) {
 						{Name: portWebhook, ContainerPort: shared.AgentPort, Protocol: corev1.ProtocolTCP},
 						{Name: portMetrics, ContainerPort: shared.AgentMetricsPort, Protocol: corev1.ProtocolTCP},
 					},
-					// Upstream's agent has no probes of its own; the port opens when either is ready.
+					// Upstream's agent has no health endpoints. Both agents open the port once they are ready.
 					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(portWebhook)}}},
 					Resources:      limits,
 					VolumeMounts:   []corev1.VolumeMount{{Name: "ssl", MountPath: mountPath, ReadOnly: true}},
@@ -153,7 +155,7 @@ func (s Spec) deployment() (*appsv1.Deployment, error) {
 	}}, nil
 }
 
-// environment is all that the agent is told.
+// environment returns the configuration of the agent.
 func (s Spec) environment() []corev1.EnvVar {
 	all := []corev1.EnvVar{
 		{Name: "KCP_ADDR", Value: s.Listener}, {Name: "KCP_CONTRACT", Value: "v2"},
@@ -162,13 +164,13 @@ func (s Spec) environment() []corev1.EnvVar {
 		{Name: "TLS_CERT", Value: mountPath + "/" + shared.CertificateKey}, {Name: "TLS_KEY", Value: mountPath + "/" + shared.PrivateKeyKey},
 	}
 	if s.FIPS {
-		// The hybrid key exchange that TLS prefers otherwise has a part that is not approved.
+		// Go's TLS prefers a hybrid key exchange. Part of it is not approved for FIPS, so it is turned off.
 		all = append(all, corev1.EnvVar{Name: "GODEBUG", Value: "fips140=only,tlsmlkem=0"})
 	}
 	return all
 }
 
-// limits are those of the container; it asks for what it needs.
+// limits returns the resources of the container. The requests are fixed, but never exceed the limits.
 func (s Spec) limits() (corev1.ResourceRequirements, error) {
 	all := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi"), corev1.ResourceCPU: resource.MustParse("10m")},
@@ -180,7 +182,7 @@ func (s Spec) limits() (corev1.ResourceRequirements, error) {
 		}
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil {
-			return all, fault.New(fault.Rejected, ReasonInvalidSpec, "the agent's limit of %s: %q is no quantity: %w", name, text, err)
+			return all, fault.New(fault.Rejected, ReasonInvalidSpec, "the agent's %s limit %q is not a quantity: %w", name, text, err)
 		}
 		all.Limits[name] = quantity
 		if request := all.Requests[name]; request.Cmp(quantity) > 0 {
@@ -190,8 +192,8 @@ func (s Spec) limits() (corev1.ResourceRequirements, error) {
 	return all, nil
 }
 
-// webhooks has one entry for each Watcher. They never refuse anything, and the API server goes on without an agent that does
-// not answer.
+// webhooks returns a configuration with one webhook for each Watcher. The webhooks never refuse a request. If the agent
+// does not answer, the API server continues without it.
 func (s Spec) webhooks(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 	all := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: named(shared.AgentName)}
 	for _, watch := range s.Watches {
@@ -215,8 +217,9 @@ func (s Spec) webhooks(namespace string) *admissionv1.ValidatingWebhookConfigura
 	return all
 }
 
-// networkPolicies let through what the agent needs where a policy forbids all else. Who calls the webhook cannot be told by
-// labels: the API server is not in the cluster, and where it comes from differs.
+// networkPolicies returns the policies that allow the agent's traffic in a cluster where another policy forbids all
+// traffic. The policy for the webhook allows any caller: the API server runs outside the cluster, and its address
+// differs from provider to provider.
 func (s Spec) networkPolicies() []*networkingv1.NetworkPolicy {
 	port := func(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {
 		return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: ptr.To(intstr.FromInt(number))}

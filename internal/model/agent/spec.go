@@ -1,6 +1,10 @@
-// Package agent describes the agent that Lifecycle Manager runs in a remote cluster: its Spec, which is the same for all
-// clusters of an instance, the objects that it consists of (Spec.Objects), and the Manifest that installs them (NewManifest). By
-// that Manifest the agent is installed, compared and removed like a module. The control plane stores it as a RemoteAgent.
+// Package agent describes the agent that Lifecycle Manager runs in a remote cluster. The agent reports which objects
+// have changed.
+//
+// A Spec is the desired state of the agent, which is the same for all clusters of an instance. Spec.Objects returns the
+// agent's objects, and NewManifest the Manifest that installs them. Because of that Manifest, the agent is installed,
+// checked for drift and removed like a module. The control plane stores the Manifest as a RemoteAgent (package
+// installations).
 package agent
 
 import (
@@ -19,31 +23,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// ReasonInvalidSpec: what a Manifest says of the agent cannot be read.
+// ReasonInvalidSpec is the reason if the agent's spec in a Manifest is invalid.
 const ReasonInvalidSpec = "InvalidAgent"
 
-// Spec is what the agent of a remote cluster is to be. Two specs are the same where their Encode is.
+// Spec is the desired state of the agent in a remote cluster. Two specs are equal if Encode returns the same for both.
 type Spec struct {
-	// Image is that of the agent, MemoryLimit and CPULimit those of its container.
+	// Image is the image of the agent. MemoryLimit and CPULimit are the limits of its container.
 	Image       string `json:"image"`
 	MemoryLimit string `json:"memoryLimit,omitempty"`
 	CPULimit    string `json:"cpuLimit,omitempty"`
-	// FIPS allows the agent nothing but FIPS 140-3.
+	// FIPS restricts the agent to FIPS 140-3.
 	FIPS bool `json:"fips,omitempty"`
-	// Listener is the host:port that events are sent to.
+	// Listener is the host:port to which the agent sends events.
 	Listener string `json:"listener"`
-	// Authorities are the certificates (PEM) by which the API server checks the agent's.
+	// Authorities are the CA certificates (PEM) with which the API server verifies the agent's certificate.
 	Authorities string `json:"authorities"`
-	// Watches are what is reported, ordered by name.
+	// Watches are the objects that the agent reports, sorted by name.
 	Watches []Watch `json:"watches,omitempty"`
 }
 
-// Watch is what one Watcher has reported.
+// Watch describes which changes the agent reports for one Watcher.
 type Watch struct {
-	// Name is `<namespace>.<name>` of the Watcher, Manager who gets the events.
+	// Name is `<namespace>.<name>` of the Watcher. Manager is the receiver of the events.
 	Name    string `json:"name"`
 	Manager string `json:"manager"`
-	// Group, Version and Resource are what is watched, Field the part whose change counts, and Labels those that objects have.
+	// Group, Version and Resource select the watched kind, and Labels its objects. Field is the part of an object that
+	// must change for an event.
 	Group    string               `json:"group"`
 	Version  string               `json:"version"`
 	Resource string               `json:"resource"`
@@ -51,7 +56,7 @@ type Watch struct {
 	Labels   map[string]string    `json:"labels,omitempty"`
 }
 
-// watchOf is what a Watcher has reported.
+// watchOf returns the Watch for a Watcher.
 func watchOf(settings desired.Settings, watcher *v1beta2.Watcher) Watch {
 	return Watch{
 		Name: watcher.Namespace + "." + watcher.Name, Manager: settings.ManagerOf(watcher),
@@ -60,7 +65,7 @@ func watchOf(settings desired.Settings, watcher *v1beta2.Watcher) Watch {
 	}
 }
 
-// WatchesOf are those of the Watchers of an instance that are not being deleted.
+// WatchesOf returns a Watch for each Watcher of the instance that is not being deleted, sorted by name.
 func WatchesOf(settings desired.Settings, watchers []v1beta2.Watcher) []Watch {
 	var all []Watch
 	for i := range watchers {
@@ -73,22 +78,22 @@ func WatchesOf(settings desired.Settings, watchers []v1beta2.Watcher) []Watch {
 	return all
 }
 
-// Version is short, and another one for another spec.
+// Version returns a short digest of the spec.
 func (s Spec) Version() string {
 	sum := sha256.Sum256([]byte(s.Encode()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Encode is the spec as it is in the annotation of a RemoteAgent (desired.AnnotationAgent).
+// Encode returns the spec as JSON, as it is stored in the annotation desired.AnnotationAgent.
 func (s Spec) Encode() string {
 	encoded, err := json.Marshal(s)
 	if err != nil {
-		return "" // not reachable: strings, and maps and lists of them, can always be encoded
+		return "" // unreachable: strings, and maps and lists of strings, can always be encoded
 	}
 	return string(encoded)
 }
 
-// ImageVersion is the tag of the agent's image, or the end of its digest.
+// ImageVersion returns the tag of the agent's image, or the end of its digest.
 func (s Spec) ImageVersion() string {
 	name := s.Image[strings.LastIndex(s.Image, "/")+1:]
 	if _, digest, ok := strings.Cut(name, "@"); ok {
@@ -107,15 +112,15 @@ func Of(m *v1beta2.Manifest) (spec Spec, ok bool, err error) {
 		return Spec{}, false, nil
 	}
 	if err := json.Unmarshal([]byte(encoded), &spec); err != nil {
-		return Spec{}, true, fault.New(fault.Rejected, ReasonInvalidSpec, "the annotation %s cannot be read: %w", desired.AnnotationAgent, err)
+		return Spec{}, true, fault.New(fault.Rejected, ReasonInvalidSpec, "parse annotation %s: %w", desired.AnnotationAgent, err)
 	}
 	return spec, true, nil
 }
 
-// webhookName is the name of a webhook, which is a domain name.
+// webhookName returns the name of the webhook, which must be a domain name.
 func (w Watch) webhookName() string { return fmt.Sprintf("%s.%s", w.Name, shared.OperatorGroup) }
 
-// resource is what is watched as a webhook's rule says it.
+// resource returns the resource as it is written in a webhook's rule.
 func (w Watch) resource() string {
 	if w.Field == v1beta2.WatchedFieldStatus {
 		return w.Resource + "/status"
@@ -123,5 +128,6 @@ func (w Watch) resource() string {
 	return w.Resource
 }
 
-// Unknown replaces the version of a spec that cannot be worked out, for a reason that only a change removes.
+// Unknown returns the version to report for a spec that could not be computed, with a reason that only a change of
+// settings removes.
 func Unknown(reason string) string { return "unknown: " + reason }

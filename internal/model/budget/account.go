@@ -10,24 +10,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// maxTaken bounds the entries of a RemovalBudget, and so the clusters that lose modules within a window, whatever is approved:
-// 900 entries of at most 230 bytes stay below 200 KiB.
+// maxTaken limits the entries of a RemovalBudget, and with them the clusters that lose modules within a window, even
+// with approvals. 900 entries of at most 230 bytes stay below 200 KiB.
 const maxTaken = 900
 
-// account is what a RemovalBudget comes to at one time.
+// account is the state of a RemovalBudget at one point in time.
 type account struct {
-	// taken are the entries that count, and limit how many may be taken without an approval.
+	// taken are the entries within the window. limit is how many clusters may be taken without an approval.
 	taken []v1beta2.TakenRemoval
 	limit int
-	// used and usedApproved are how many were taken of the limit and of what was approved; approved is what of that is in
-	// force.
+	// used counts the clusters taken within the limit, and usedApproved those taken by approvals. approved is the
+	// number of clusters that the approvals in force allow.
 	used, usedApproved, approved int
 }
 
-// accountOf computes what a RemovalBudget comes to.
+// accountOf computes the account of a RemovalBudget.
 func accountOf(budget *v1beta2.RemovalBudget, limit int, window time.Duration, approvals bool, now time.Time) account {
 	a := account{limit: limit}
-	var since time.Time // when the first approval that is in force was given
+	var since time.Time // when the first approval in force was given
 	for _, approval := range budget.Spec.Approvals {
 		if !approvals || approval.Clusters <= 0 || !isSigned(approval) || !now.Before(approval.At.Add(window)) {
 			continue
@@ -52,15 +52,15 @@ func accountOf(budget *v1beta2.RemovalBudget, limit int, window time.Duration, a
 	return a
 }
 
-// isSigned reports whether admission says who approved, and when.
+// isSigned reports whether the admission webhook has recorded who approved, and when.
 func isSigned(a v1beta2.RemovalApproval) bool { return a.By != "" && !a.At.IsZero() }
 
-// has reports whether a Kyma counts already.
+// has reports whether a Kyma has been counted already.
 func (a account) has(uid types.UID) bool {
 	return slices.ContainsFunc(a.taken, func(t v1beta2.TakenRemoval) bool { return t.UID == string(uid) })
 }
 
-// room is how many more clusters may lose modules now.
+// room returns how many more clusters may lose modules now.
 func (a account) room() int {
 	return min(max(0, a.limit-a.used)+max(0, a.approved-a.usedApproved), maxTaken-len(a.taken))
 }
@@ -83,7 +83,7 @@ func (a account) record(status *v1beta2.RemovalBudgetStatus) {
 	status.Limit, status.Used, status.Taken = int32(a.limit), int32(len(a.taken)), a.taken //nolint:gosec // at most maxTaken
 }
 
-// next is when the window frees the first place; zero where nothing is taken.
+// next returns when the window frees the first place; zero if nothing is taken.
 func (a account) next(window time.Duration) time.Time {
 	if len(a.taken) == 0 {
 		return time.Time{}

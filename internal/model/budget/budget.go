@@ -1,10 +1,22 @@
-// Package budget bounds how many clusters of an instance lose modules within a window of time, whatever causes it: an entry
-// that is taken off a list, a Kyma that is deleted, a purge. What is used of the budget is in the status of a RemovalBudget,
-// which has the name of the instance, so that every process counts in the same place (docs/operating.md#removals).
+// Package budget limits how many clusters of an instance lose modules within a window of time, whatever the cause: a
+// module removed from a list, a deleted Kyma, a purge. The status of a RemovalBudget records which clusters were
+// counted. It has the name of the instance, so all processes of the instance count in the same object
+// (docs/operating.md#removals).
 //
-//	account.go  what is left, by the RemovalBudget and the time
+// Before a Kyma loses its first module, the caller calls Take. It returns a zero fault if the cluster may lose modules,
+// and otherwise a fault that says why the removal waits:
+//
+//	held, err := b.Take(ctx, kyma)
+//	if err != nil || !held.IsZero() {
+//		return // retried later
+//	}
+//
+// Invariants: a cluster is counted before it loses a module, and only once within the window. Only a live read decides
+// whether a cluster is counted; the resource version in the write makes sure that no two processes take the same place.
+//
+//	account.go  what is left of a RemovalBudget at a given time
 //	take.go     counts a cluster before it loses its first module
-//	held.go     what is said about a removal that waits
+//	held.go     messages, conditions and Events about removals that wait
 package budget
 
 import (
@@ -26,7 +38,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// Limits say how many clusters may lose modules within a window: the greater of Min and Percent of the instance's Kymas.
+// Limits define how many clusters may lose modules within a window: the greater of Min and Percent of the instance's
+// Kymas.
 type Limits struct {
 	// Percent is a share of the instance's Kymas; 5 by default.
 	Percent int
@@ -50,17 +63,18 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Options are what a Budget needs.
+// Options are the settings and dependencies of a Budget.
 type Options struct {
 	Settings desired.Settings
 	Limits   Limits
-	// ControlPlane reads and writes the control plane, uncached.
+	// ControlPlane reads and writes the control plane without a cache.
 	ControlPlane client.Client
 	// Cache reads Kymas and RemovalBudgets from informers.
 	Cache client.Reader
-	// Events may be nil: then no Event is recorded.
+	// Events may be nil; then no Events are recorded.
 	Events hint.Recorder
-	// NoApprovals says why nobody can approve, as where there is no admission webhook; empty where somebody can.
+	// NoApprovals says why approvals are impossible, for example because there is no admission webhook. It is empty if
+	// they are possible.
 	NoApprovals string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -69,7 +83,7 @@ type Options struct {
 // Budget is the removal budget of an instance.
 type Budget struct {
 	options Options
-	// turn has the goroutines of this process take one after the other: they would only cause conflicts for each other.
+	// turn lets the goroutines of this process write one after the other. Concurrent writes would only conflict.
 	turn chan struct{}
 
 	mu    sync.Mutex
@@ -80,7 +94,7 @@ type Budget struct {
 // New returns the budget of an instance.
 func New(o Options) (*Budget, error) {
 	if o.ControlPlane == nil || o.Cache == nil {
-		return nil, errors.New("budget: ControlPlane and Cache must be given")
+		return nil, errors.New("budget: ControlPlane and Cache must be set")
 	}
 	o.Settings, o.Limits = o.Settings.WithDefaults(), o.Limits.WithDefaults()
 	if o.Now == nil {
@@ -89,8 +103,8 @@ func New(o Options) (*Budget, error) {
 	return &Budget{options: o, turn: make(chan struct{}, 1)}, nil
 }
 
-// Key is where the RemovalBudget of an instance is: in kcp-system, or in the first of the namespaces that the instance is
-// limited to.
+// Key returns the namespace and name of an instance's RemovalBudget. Its namespace is kcp-system, or the first
+// namespace of the instance if the instance is limited to other namespaces.
 func Key(settings desired.Settings) types.NamespacedName {
 	settings = settings.WithDefaults()
 	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: settings.ManagedBy}
@@ -100,13 +114,13 @@ func Key(settings desired.Settings) types.NamespacedName {
 	return key
 }
 
-// Key is where the RemovalBudget is.
+// Key returns the namespace and name of the RemovalBudget.
 func (b *Budget) Key() types.NamespacedName { return Key(b.options.Settings) }
 
-// Window is the time within which clusters are counted.
+// Window returns the time within which clusters are counted.
 func (b *Budget) Window() time.Duration { return b.options.Limits.Window }
 
-// Ensure makes the RemovalBudget if it is missing, so that somebody can approve something there.
+// Ensure creates the RemovalBudget if it is missing, so that operators can add approvals to it.
 func (b *Budget) Ensure(ctx context.Context) error {
 	if _, err := b.read(ctx, b.options.Cache); !apierrors.IsNotFound(err) {
 		return err
@@ -115,7 +129,7 @@ func (b *Budget) Ensure(ctx context.Context) error {
 	return err
 }
 
-// ensure reads the RemovalBudget live, and makes it if it is missing.
+// ensure reads the RemovalBudget live, and creates it if it is missing.
 func (b *Budget) ensure(ctx context.Context) (*v1beta2.RemovalBudget, error) {
 	live, err := b.read(ctx, b.options.ControlPlane)
 	if !apierrors.IsNotFound(err) {
@@ -130,7 +144,7 @@ func (b *Budget) ensure(ctx context.Context) (*v1beta2.RemovalBudget, error) {
 		return b.read(ctx, b.options.ControlPlane)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make RemovalBudget %s: %w", key, err)
+		return nil, fmt.Errorf("create RemovalBudget %s: %w", key, err)
 	}
 	return live, nil
 }
@@ -143,8 +157,8 @@ func (b *Budget) read(ctx context.Context, from client.Reader) (*v1beta2.Removal
 	return found, nil
 }
 
-// Approves reports whether somebody approved a change of the catalog. Noted is true if the object that changed says so: then
-// an informer that does not know of the approval yet is not relied on.
+// Approves reports whether a change of the catalog is approved. Noted is true if the changed object says that it is
+// approved. Then a cache without the approval is not trusted, and the RemovalBudget is read live.
 func (b *Budget) Approves(ctx context.Context, change string, noted bool) (bool, error) {
 	if change == "" || b.options.NoApprovals != "" {
 		return false, nil
@@ -164,10 +178,10 @@ func ApprovesChange(budget *v1beta2.RemovalBudget, change string) bool {
 	return change != "" && slices.ContainsFunc(budget.Spec.Approvals, func(a v1beta2.RemovalApproval) bool { return a.Change == change && isSigned(a) })
 }
 
-// countFor is how long a count of the fleet is used.
+// countFor is how long a count of the Kymas is used.
 const countFor = 5 * time.Second
 
-// limit is how many clusters may lose modules within the window without an approval.
+// limit returns how many clusters may lose modules within the window without an approval.
 func (b *Budget) limit(ctx context.Context) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

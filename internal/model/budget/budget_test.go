@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// desk is an instance with a budget, at a time that stands still.
+// desk is an instance with a budget and a clock that stands still.
 type desk struct {
 	*testing.T
 	*Budget
@@ -50,7 +50,7 @@ func newDesk(t *testing.T, limits Limits, kymas int) *desk {
 	return d
 }
 
-// process is the budget as one more process of the instance has it.
+// process returns the budget as another process of the instance has it.
 func (d *desk) process(limits Limits) *Budget {
 	d.Helper()
 	b, err := New(Options{ControlPlane: d.cluster, Cache: d.cluster, Limits: limits, Events: d, Now: func() time.Time { return d.now }})
@@ -89,7 +89,7 @@ func TestNoMoreClustersLoseModulesThanTheBudgetAllows(t *testing.T) {
 	d := newDesk(t, Limits{Min: 2, Percent: 5}, 3)
 	require.True(t, d.takes(0))
 	require.True(t, d.takes(1))
-	require.True(t, d.takes(0), "whoever died after taking goes on")
+	require.True(t, d.takes(0), "a caller that crashed after taking can continue")
 	held, err := d.Take(context.Background(), kyma(2))
 	require.NoError(t, err)
 	require.Equal(t, fault.Pending, held.Kind)
@@ -106,8 +106,8 @@ func TestNoMoreClustersLoseModulesThanTheBudgetAllows(t *testing.T) {
 	require.Len(t, d.told, 1)
 
 	d.now = d.now.Add(time.Hour)
-	require.True(t, d.takes(2), "the window passed")
-	require.Len(t, d.budget().Status.Taken, 1, "what does not count any more is forgotten")
+	require.True(t, d.takes(2), "the window has passed")
+	require.Len(t, d.budget().Status.Taken, 1, "entries outside the window are dropped")
 }
 
 func TestTheLimitIsTheGreaterOfAShareAndAMinimum(t *testing.T) {
@@ -115,10 +115,10 @@ func TestTheLimitIsTheGreaterOfAShareAndAMinimum(t *testing.T) {
 		limits      Limits
 		kymas, want int
 	}{
-		"a single removal always passes": {Limits{Min: 1, Percent: 1}, 1, 1},
-		"the minimum":                    {Limits{}, 20, 10},
-		"the share":                      {Limits{Min: 1, Percent: 20}, 20, 4},
-		"what a status has room for":     {Limits{Min: 5000}, 1, maxTaken},
+		"a single removal is always allowed":     {Limits{Min: 1, Percent: 1}, 1, 1},
+		"the minimum":                            {Limits{}, 20, 10},
+		"the share":                              {Limits{Min: 1, Percent: 20}, 20, 4},
+		"at most as many as fit into the status": {Limits{Min: 5000}, 1, maxTaken},
 	} {
 		room, _, err := newDesk(t, tc.limits, tc.kymas).Room(context.Background())
 		require.NoError(t, err)
@@ -126,8 +126,8 @@ func TestTheLimitIsTheGreaterOfAShareAndAMinimum(t *testing.T) {
 	}
 }
 
-// Each goroutine is a process: nothing but the resource version keeps them from taking the same place.
-func TestTakersAtTheSameTimeNeverExceedTheLimit(t *testing.T) {
+// Each goroutine stands for a process. Only the resource version keeps them from taking the same place.
+func TestConcurrentTakesNeverExceedTheLimit(t *testing.T) {
 	const limit, takers = 3, 12
 	d := newDesk(t, Limits{Min: limit}, 0)
 	d.options.Events = nil
@@ -160,7 +160,7 @@ func TestAnApprovalAllowsMoreClustersWithinItsWindow(t *testing.T) {
 	require.True(t, d.takes(0))
 	require.False(t, d.takes(1))
 	d.approve(v1beta2.RemovalApproval{Clusters: 5})
-	require.False(t, d.takes(1), "nobody has signed it")
+	require.False(t, d.takes(1), "the approval is not signed")
 	d.approve(v1beta2.RemovalApproval{Clusters: 2, By: "anna"})
 	require.True(t, d.takes(1))
 	require.True(t, d.takes(2))
@@ -171,14 +171,14 @@ func TestAnApprovalAllowsMoreClustersWithinItsWindow(t *testing.T) {
 	require.True(t, d.takes(3))
 	require.False(t, d.takes(4))
 	d.now = d.now.Add(31 * time.Minute)
-	require.True(t, d.takes(4), "the limit is free again, whatever was approved meanwhile")
-	require.False(t, d.takes(5), "the first approval is over, and the second is used")
+	require.True(t, d.takes(4), "the limit is free again, whatever was approved in between")
+	require.False(t, d.takes(5), "the first approval has expired, and the second is used up")
 
 	d.options.NoApprovals = "there is no webhook"
 	d.approve(v1beta2.RemovalApproval{Clusters: 9, By: "anna"})
 	held, err := d.Take(context.Background(), kyma(6))
 	require.NoError(t, err)
-	require.Contains(t, held.Hint, "nobody can here: there is no webhook")
+	require.Contains(t, held.Hint, "approvals are not possible here: there is no webhook")
 }
 
 func TestAChangeOfTheCatalogIsApprovedByItsValueOnly(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAChangeOfTheCatalogIsApprovedByItsValueOnly(t *testing.T) {
 	require.False(t, approves("7"), "there is no RemovalBudget")
 	require.NoError(t, d.Ensure(ctx))
 	d.approve(v1beta2.RemovalApproval{Change: "7"})
-	require.False(t, approves("7"), "nobody has signed it")
+	require.False(t, approves("7"), "the approval is not signed")
 	d.approve(v1beta2.RemovalApproval{Change: "7", By: "anna"})
 	require.True(t, approves("7"))
 	require.False(t, approves("8"))
@@ -220,7 +220,7 @@ func TestTheStatusSaysHowManyKymasWaitAndForgetsWhenNoneDoes(t *testing.T) {
 	require.True(t, since.Equal(d.budget().Status.HeldSince))
 	waiting, err := d.Waiting(ctx)
 	require.NoError(t, err)
-	require.Equal(t, "kyma-02", waiting[0].Name, "it has waited longest")
+	require.Equal(t, "kyma-02", waiting[0].Name, "it has waited the longest")
 
 	for i := range 2 {
 		waits := &v1beta2.Kyma{}
@@ -230,14 +230,14 @@ func TestTheStatusSaysHowManyKymasWaitAndForgetsWhenNoneDoes(t *testing.T) {
 	}
 	again, err = d.Keep(ctx)
 	require.NoError(t, err)
-	require.Equal(t, settle, again, "the statuses of Kymas come after a hold")
+	require.Equal(t, settle, again, "the statuses of Kymas are written after the hold")
 	require.True(t, IsHeld(d.budget()))
 	d.now = d.now.Add(settle)
 	again, err = d.Keep(ctx)
 	require.NoError(t, err)
 	require.False(t, IsHeld(d.budget()))
 	require.Zero(t, d.budget().Status.Held)
-	require.Equal(t, time.Hour-settle, again, "then a place becomes free")
+	require.Equal(t, time.Hour-settle, again, "the next place becomes free then")
 	d.cluster.Forget()
 	_, err = d.Keep(ctx)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// ReasonHeld is the reason of removals that wait for the budget, and of the Events about them.
+	// ReasonHeld is the reason of faults and Events about removals that wait for the budget.
 	ReasonHeld = "RemovalHeld"
 	// ConditionHeld of a RemovalBudget is True while removals wait.
 	ConditionHeld = "Held"
@@ -35,12 +35,13 @@ func IsHeld(budget *v1beta2.RemovalBudget) bool {
 	return meta.IsStatusConditionTrue(budget.Status.Conditions, ConditionHeld)
 }
 
-// held is what a Kyma's status says. It names no time, which would change with each attempt.
+// held returns the fault for a Kyma that must wait. The message has no time in it, because a time would change with
+// each attempt.
 func (b *Budget) held(a account) fault.Fault {
 	return fault.Fault{
 		Kind: fault.Pending, Reason: ReasonHeld, SlowRetry: true,
 		Message: fmt.Sprintf("removal is held: %s, as many as the removal budget allows", b.lost(a)),
-		Hint: fmt.Sprintf("it goes on by itself when earlier removals are more than %s ago; somebody with the right to approve lets it go on now: %s",
+		Hint: fmt.Sprintf("the removal continues when earlier removals are more than %s ago; to continue now: %s",
 			b.window(), b.remedy()),
 	}
 }
@@ -50,15 +51,15 @@ func (b *Budget) lost(a account) string {
 	return fmt.Sprintf("%d clusters lost modules within %s", len(a.taken), b.window())
 }
 
-// remedy says what releases removals.
+// remedy says how to release removals that wait.
 func (b *Budget) remedy() string {
 	if why := b.options.NoApprovals; why != "" {
-		return "nobody can here: " + why
+		return "approvals are not possible here: " + why
 	}
 	return fmt.Sprintf("add an approval to RemovalBudget %s", b.Key())
 }
 
-// window is the window in words, without what is zero: 1h, not 1h0m0s.
+// window formats the window without zero units: 1h, not 1h0m0s.
 func (b *Budget) window() string {
 	window := b.options.Limits.Window
 	switch {
@@ -70,7 +71,7 @@ func (b *Budget) window() string {
 	return window.String()
 }
 
-// setHeld sets the condition.
+// setHeld sets the condition Held.
 func (b *Budget) setHeld(budget *v1beta2.RemovalBudget, held bool, a account) {
 	condition := metav1.Condition{
 		Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reasonFree, ObservedGeneration: budget.Generation,
@@ -83,7 +84,7 @@ func (b *Budget) setHeld(budget *v1beta2.RemovalBudget, held bool, a account) {
 	meta.SetStatusCondition(&budget.Status.Conditions, condition)
 }
 
-// recordHeld records the Event on the RemovalBudget.
+// recordHeld records an Event on the RemovalBudget.
 func (b *Budget) recordHeld(budget *v1beta2.RemovalBudget, a account) {
 	if b.options.Events != nil {
 		hint.Record(b.options.Events, budget, corev1.EventTypeWarning, ReasonHeld,
@@ -91,11 +92,12 @@ func (b *Budget) recordHeld(budget *v1beta2.RemovalBudget, a account) {
 	}
 }
 
-// settle is how long a hold lasts at least before the leader says that it is over: the Kymas' statuses come after it.
+// settle is how long a hold lasts at least before the leader ends it. The statuses of the Kymas that wait are written
+// later than the condition.
 const settle = 15 * time.Second
 
-// Keep brings the status of the RemovalBudget up to date with the time and with what Kymas say, if there is one. It returns
-// when to do so again; zero means not before something changes.
+// Keep updates the status of the RemovalBudget, if there is one, from the time and the statuses of Kymas. It returns
+// when to call it again; zero means not before something changes.
 func (b *Budget) Keep(ctx context.Context) (time.Duration, error) {
 	budget, err := b.read(ctx, b.options.ControlPlane)
 	if err != nil {
@@ -141,7 +143,8 @@ func (b *Budget) Keep(ctx context.Context) (time.Duration, error) {
 	return again, nil
 }
 
-// Waiting are the instance's Kymas whose removals wait, those first that have waited longest. They are shared with the cache.
+// Waiting returns the Kymas of the instance whose removals wait, the longest wait first. They are shared with the cache
+// and must not be changed.
 func (b *Budget) Waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	var all v1beta2.KymaList
 	if err := b.options.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
@@ -156,8 +159,8 @@ func (b *Budget) Waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	return waiting, nil
 }
 
-// Room is how many more clusters may lose modules now, as the cache knows it, and when that changes by itself; zero means not
-// before something else happens.
+// Room returns from the cache how many more clusters may lose modules now, and when that number changes by itself. A
+// zero time means that it does not change by itself.
 func (b *Budget) Room(ctx context.Context) (int, time.Time, error) {
 	limit, err := b.limit(ctx)
 	if err != nil {

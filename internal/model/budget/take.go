@@ -14,9 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Take counts a cluster that is about to lose modules. The fault is zero if it may, and says otherwise why it must wait. It is
-// safe to repeat: a Kyma counts once within the window, so that whoever dies after taking goes on. An exhausted budget costs
-// no request, for the informer's copy says so.
+// Take counts a cluster that is about to lose modules. The fault is zero if the cluster may lose them, and otherwise
+// says why it must wait. Take is safe to repeat: a Kyma counts only once within the window, so a caller that crashed
+// after Take can continue. If the budget is exhausted, Take sends no request, because the cached RemovalBudget already
+// says so.
 func (b *Budget) Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, error) {
 	limit, err := b.limit(ctx)
 	if err != nil {
@@ -46,7 +47,7 @@ func (b *Budget) Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, err
 			return held, err
 		}
 		select {
-		case <-time.After(rand.N(maxPause)): //nolint:gosec // only so that processes do not meet again
+		case <-time.After(rand.N(maxPause)): //nolint:gosec // jitter, so that the same processes do not conflict again
 		case <-ctx.Done():
 			return fault.Fault{}, fmt.Errorf("count a removal: %w", ctx.Err())
 		}
@@ -55,13 +56,12 @@ func (b *Budget) Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, err
 }
 
 const (
-	// attempts is how often an entry is written that other processes write at the same time, and maxPause the longest pause
-	// between two attempts.
+	// attempts is how often a conflicting write is retried. maxPause is the longest pause between two attempts.
 	attempts = 10
 	maxPause = 100 * time.Millisecond
 )
 
-// takeOnce decides by a live read, and writes only what is decided by it: the resource version makes sure of that.
+// takeOnce decides by a live read. The resource version in its write makes sure that the decision is still valid.
 func (b *Budget) takeOnce(ctx context.Context, kyma *v1beta2.Kyma, limit int) (fault.Fault, error) {
 	live, err := b.ensure(ctx)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Denied says why this Kyma may not have a module: shared.MessageInternalModule, MessageBetaModule,
-// MessageRestrictedModule or MessageSelectorNotRestricted; empty when it may (docs/contract.md#messages). The release
-// meta is nil where the module has none. A selector that is empty or cannot be read selects nobody.
+// Denied returns why this Kyma may not have a module: shared.MessageInternalModule, MessageBetaModule,
+// MessageRestrictedModule or MessageSelectorNotRestricted. It returns an empty string if the Kyma may have the module
+// (docs/contract.md#messages). The release meta is nil if the module has none. An empty or invalid selector selects no
+// Kyma.
 func (s Settings) Denied(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) string {
 	internal, beta := false, false
 	if template != nil {
@@ -33,9 +34,9 @@ func (s Settings) Denied(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, m
 	}
 }
 
-// restricted says why a module that is for selected Kymas only is not for this one. It fails closed: what does not
-// select this Kyma in so many words does not permit it, and a selector that the flag knows nothing of is a mistake in
-// one of the two.
+// restricted returns why this Kyma may not have a module that is only for selected Kymas. It fails closed: only a
+// selector that matches this Kyma permits the module. If a module has a selector but is not in
+// --restricted-default-modules, one of the two is a mistake, so the module is denied.
 func (s Settings) restricted(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) string {
 	var selector *metav1.LabelSelector
 	name := ""
@@ -62,10 +63,10 @@ func (s Settings) restricted(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplat
 	return ""
 }
 
-// ModulesFor names the modules of a catalog that a Kyma may list: those that are not mandatory, of this instance and
-// allowed to it.
+// ModulesFor returns the names of the modules in a catalog that a Kyma may list: modules of this instance that are not
+// mandatory and that the Kyma may have.
 func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta) []string {
-	byMeta := map[string]bool{} // modules that a release meta speaks for
+	byMeta := map[string]bool{} // modules that have a release meta
 	var names []string
 	for i := range metas {
 		meta := &metas[i]

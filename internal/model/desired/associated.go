@@ -10,8 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// KindsText writes down kinds, whatever their version, as the value of AnnotationAssociatedKinds: `<kind>.<group>`, with
-// commas between them, in order; empty for none.
+// KindsText formats kinds without their version for AnnotationAssociatedKinds: `<kind>.<group>`, sorted and separated
+// by commas; empty for none.
 func KindsText(kinds []v1beta2.GroupVersionKind) string {
 	all := lists.Map(kinds, func(kind v1beta2.GroupVersionKind) string {
 		return schema.GroupKind{Group: kind.Group, Kind: kind.Kind}.String()
@@ -20,8 +20,8 @@ func KindsText(kinds []v1beta2.GroupVersionKind) string {
 	return strings.Join(slices.Compact(all), ",")
 }
 
-// AssociatedKinds are the kinds that may hold data of the users of a Manifest's module, as its template names them; none
-// where it names none.
+// AssociatedKinds returns the kinds that may hold data of the module's users, as the module's template names them; none
+// if it names none.
 func AssociatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for text := range strings.SplitSeq(m.Annotations[AnnotationAssociatedKinds], ",") {

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// goingManifest is a Manifest of keda whose removal waits for its default custom resource.
+// goingManifest is a Manifest of keda. Its removal waits for its default custom resource.
 func goingManifest() v1beta2.Manifest {
 	now := metav1.Now()
 	m := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
@@ -26,7 +26,7 @@ func goingManifest() v1beta2.Manifest {
 	return m
 }
 
-func TestTheDigestOfDelistedModulesChangesWithTheirCatalogOnly(t *testing.T) {
+func TestTheDigestOfDelistedModulesChangesOnlyWithTheirCatalog(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular")
 	digest := func(kyma *v1beta2.Kyma, m v1beta2.Manifest, catalog ...client.Object) string {
 		t.Helper()
@@ -45,13 +45,13 @@ func TestTheDigestOfDelistedModulesChangesWithTheirCatalogOnly(t *testing.T) {
 	require.Equal(t, before, digest(kyma, goingManifest(), old, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
 
 	listed := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
-	require.Empty(t, digest(listed, goingManifest(), old), "it is among the Kyma's inputs")
+	require.Empty(t, digest(listed, goingManifest(), old), "a listed module is part of the Kyma's inputs")
 	for name, change := range map[string]func(*v1beta2.Manifest){
 		"that stays":                        func(m *v1beta2.Manifest) { m.DeletionTimestamp = nil },
 		"without a default custom resource": func(m *v1beta2.Manifest) { m.Status.DefaultCR = nil },
 		"with a pinned version":             func(m *v1beta2.Manifest) { delete(m.Labels, shared.LabelChannel) },
 	} {
-		t.Run("nothing of a Manifest "+name, func(t *testing.T) {
+		t.Run("ignores a Manifest "+name, func(t *testing.T) {
 			m := goingManifest()
 			change(&m)
 			require.Empty(t, digest(kyma, m, old))

@@ -12,7 +12,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
+func TestTheSynchronizationOfAKyma(t *testing.T) {
 	single := desired.Settings{Mode: desired.ModeSingleCluster}
 	tests := []struct {
 		name     string
@@ -22,7 +22,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 		want     desired.Sync
 	}{
 		{
-			name: "without spec.sync the mode turns it on, and the flags name the place",
+			name: "without spec.sync the mode switches it on, and flags name the place",
 			want: desired.Sync{
 				Enabled: true, Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
 				Name: "default", Namespace: "kyma-system", CopyModules: true, Catalog: true,
@@ -43,14 +43,14 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			},
 		},
 		{
-			name: "spec.sync that says nothing is off, and keeps name and namespace", sync: &v1beta2.Sync{},
+			name: "an empty spec.sync switches it off, and keeps name and namespace", sync: &v1beta2.Sync{},
 			want: desired.Sync{
 				Enabled: false, Generation: v1beta2.SyncGenerationExplicit, Strategy: "local-secret",
 				Name: "kyma-sample", Namespace: "kcp-system", CopyModules: false, Catalog: true,
 			},
 		},
 		{
-			name: "spec.sync turns it on also in single-cluster mode, and names a namespace", settings: single,
+			name: "spec.sync switches it on in single-cluster mode too, and names a namespace", settings: single,
 			sync: &v1beta2.Sync{Enabled: ptr(true), Namespace: "sync-ns", NoModuleCopy: ptr(false), ModuleCatalog: ptr(false)},
 			want: desired.Sync{
 				Enabled: true, Generation: v1beta2.SyncGenerationExplicit, Strategy: "local-secret",
@@ -66,7 +66,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			},
 		},
 		{
-			name: "what the first synchronization recorded stays until the move to what the spec says later",
+			name: "the recorded place stays until the move to the place in the spec",
 			sync: &v1beta2.Sync{Enabled: ptr(true), Namespace: "new-ns"},
 			recorded: &v1beta2.RemoteStatus{
 				Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault, Cluster: "remote-uid",
@@ -78,7 +78,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			},
 		},
 		{
-			name:     "nothing moves while the synchronization is switched off",
+			name:     "nothing moves while synchronization is switched off",
 			sync:     &v1beta2.Sync{Enabled: ptr(false), Namespace: "new-ns"},
 			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault, Cluster: "remote-uid"},
 			want: desired.Sync{
@@ -87,7 +87,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			},
 		},
 		{
-			name:     "a cluster that could not be reached fixes nothing",
+			name:     "an unreachable cluster does not fix the place",
 			sync:     &v1beta2.Sync{Enabled: ptr(true), Namespace: "new-ns"},
 			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault},
 			want: desired.Sync{
@@ -105,7 +105,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 	}
 }
 
-func TestWhichModulesAreWanted(t *testing.T) {
+func TestTheWantedModules(t *testing.T) {
 	on := &v1beta2.Sync{Enabled: ptr(true)}
 	tests := []struct {
 		name         string
@@ -116,7 +116,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 		modules      map[string]string // name to channel
 	}{
 		{
-			name: "nothing may be concluded before the remote Kyma was accepted",
+			name: "the wanted modules are incomplete before the remote Kyma was accepted",
 			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda") }, wantChannel: "regular",
 			modules: map[string]string{"keda": ""},
 		},
@@ -134,7 +134,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 			}, wantComplete: true, wantChannel: "regular", modules: map[string]string{},
 		},
 		{
-			name: "without spec.sync the remote Kyma alone decides once it is there",
+			name: "without spec.sync the remote Kyma alone decides once it was accepted",
 			kyma: func() *v1beta2.Kyma {
 				return desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
@@ -146,7 +146,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{},
 		},
 		{
-			name: "with spec.sync both sides are wanted, and the remote entry decides where both name a module",
+			name: "with spec.sync both sides count, and the remote entry decides if both list a module",
 			kyma: func() *v1beta2.Kyma {
 				k := desiredtest.Accepted(desiredtest.Kyma("keda", "serverless"), v1beta2.SyncGenerationExplicit, "fast",
 					v1beta2.Module{Name: "keda", Channel: "alpha"}, v1beta2.Module{Name: "btp"})
@@ -156,7 +156,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"keda": "alpha", "serverless": "", "btp": ""},
 		},
 		{
-			name: "switching synchronization off is no wish to uninstall what the remote side asked for",
+			name: "switching synchronization off keeps the modules of the remote side",
 			kyma: func() *v1beta2.Kyma {
 				k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 				k.Spec.Sync = &v1beta2.Sync{Enabled: ptr(false)}
@@ -164,7 +164,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"keda": "", "btp": ""},
 		},
 		{
-			name: "restarting in the wrong mode is no wish to uninstall either", settings: desired.Settings{Mode: desired.ModeSingleCluster},
+			name: "restarting in the wrong mode keeps them too", settings: desired.Settings{Mode: desired.ModeSingleCluster},
 			kyma: func() *v1beta2.Kyma {
 				return desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
@@ -186,14 +186,14 @@ func TestWhichModulesAreWanted(t *testing.T) {
 	}
 }
 
-func TestRemoteWishesThatCannotBeAcceptedSayWhy(t *testing.T) {
+func TestInvalidRemoteModulesAreRefusedWithAReason(t *testing.T) {
 	require.Empty(t, desired.CheckRemote("fast", []v1beta2.Module{{Name: "keda"}, {Name: "btp", Version: "1.0.0"}}))
 	for problem, modules := range map[string][]v1beta2.Module{
 		"a module without name is listed":                     {{}},
 		"module keda is listed twice":                         {{Name: "keda"}, {Name: "keda"}},
 		"module keda: channel and version exclude each other": {{Name: "keda", Channel: "fast", Version: "1.0.0"}},
 		`module keda: the channel name "none" is reserved`:    {{Name: "keda", Channel: "none"}},
-		"257 modules are listed, at most 256 are possible":    make([]v1beta2.Module, 257),
+		"257 modules are listed, the limit is 256":            make([]v1beta2.Module, 257),
 	} {
 		require.Equal(t, problem, desired.CheckRemote("fast", modules))
 	}

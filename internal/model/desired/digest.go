@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// DigestOf is the digest of a list of values, each encoded as JSON so that no two lists can be confused.
-// Values must be of types that always encode: strings, numbers, booleans, and structs, slices and maps of
+// DigestOf returns a digest of a list of values. Each value is encoded as JSON, so that no two lists have the same
+// encoding. The types of the values must always encode: strings, numbers, booleans, and structs, slices and maps of
 // them.
 func DigestOf(values ...any) string {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	for _, value := range values {
 		if err := encoder.Encode(value); err != nil {
-			// Not reachable with the types above; a digest that differs each time is the safe answer to
-			// a programming error, since it only causes reconciles.
+			// Unreachable with the types above. A digest that differs each time is the safe answer to a programming
+			// error, because it only causes reconciles.
 			_, _ = fmt.Fprintf(hash, "%T %v %p", value, value, &value)
 		}
 	}

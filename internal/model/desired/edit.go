@@ -6,19 +6,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RemoteDecides tells whether the remote Kyma alone decides about channel and modules, so that those of the control
-// plane's Kyma have no effect (docs/contract.md#the-remote-kyma).
+// RemoteDecides reports whether the remote Kyma alone decides about channel and modules. Then channel and modules of
+// the control plane's Kyma have no effect (docs/contract.md#the-remote-kyma).
 func RemoteDecides(kyma *v1beta2.Kyma, sync Sync) bool {
 	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && IsAccepted(kyma)
 }
 
-// KymaSpecDigest is the digest of what a Kyma's own spec asks for: channel and modules.
+// KymaSpecDigest returns a digest of the channel and modules in a Kyma's own spec.
 func KymaSpecDigest(kyma *v1beta2.Kyma) string {
 	return DigestOf(kyma.Spec.EffectiveChannel(), append([]v1beta2.Module{}, kyma.Spec.Modules...))
 }
 
-// EditIgnored tells whether channel or modules were edited in the control plane's Kyma since the remote Kyma decides,
-// and ask for something else than that does. The edit has no effect.
+// EditIgnored reports whether an edit in the control plane has no effect: the channel or modules of the control plane's
+// Kyma were edited after the remote Kyma began to decide, and they differ from those of the remote Kyma.
 func EditIgnored(kyma *v1beta2.Kyma, sync Sync) bool {
 	if !RemoteDecides(kyma, sync) {
 		return false
@@ -31,13 +31,13 @@ func EditIgnored(kyma *v1beta2.Kyma, sync Sync) bool {
 	return KymaSpecDigest(kyma) != KymaSpecDigest(there)
 }
 
-// EditIgnoredMessage says that an edit has no effect, and EditIgnoredHint what to do instead.
+// EditIgnoredMessage says that an edit has no effect.
 func EditIgnoredMessage(sync Sync) string {
 	return fmt.Sprintf("spec.channel and spec.modules have no effect here: the Kyma %s/%s in the remote cluster decides (spec.sync is unset)",
 		sync.Namespace, sync.Name)
 }
 
-// EditIgnoredHint says what to do where an edit has no effect.
+// EditIgnoredHint says what to do instead of an edit that has no effect.
 func EditIgnoredHint(sync Sync) string {
 	return fmt.Sprintf("edit the Kyma %s/%s in the remote cluster, or set spec.sync so that both Kymas count", sync.Namespace, sync.Name)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Seen is the version of an object that somebody has seen: a cache that holds an older one is stale.
+// Seen is a version of an object that is known to exist. A cache with an older version is stale.
 type Seen struct {
 	Kind            string `json:"kind"`
 	Namespace       string `json:"namespace"`
@@ -22,8 +22,8 @@ type Seen struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// Older tells whether a cached resource version is older than one that was seen. Versions that cannot be
-// compared count as older, which only costs a read.
+// Older reports whether a cached resource version is older than a seen one. Versions that cannot be compared count as
+// older, which only costs a read.
 func Older(cached, seen string) bool {
 	if seen == "" {
 		return false
@@ -32,8 +32,8 @@ func Older(cached, seen string) bool {
 	return err != nil || order < 0
 }
 
-// Fresh returns an Index that shows the objects named by seen at least as new as they were seen: where the
-// cache is older, the object is read live. Kinds that an Index does not hold are ignored.
+// Fresh returns an Index that has the seen objects at least in the seen version. If the cache is older, Fresh reads the
+// object live. It ignores kinds that an Index does not hold.
 func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []Seen) (Index, error) {
 	overlay := &overlay{base: index, templates: map[types.NamespacedName]*v1beta2.ModuleTemplate{},
 		metas: map[types.NamespacedName]*v1beta2.ModuleReleaseMeta{}, rollouts: map[types.NamespacedName]*v1beta2.ModuleRollout{}}
@@ -57,7 +57,7 @@ func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []S
 	return overlay, nil
 }
 
-// overlayStale lays an object as it is now over those of a cache that has an older one.
+// overlayStale reads an object live if the cache has an older version, and adds it to the overlay.
 func overlayStale[T interface {
 	*E
 	client.Object
@@ -73,8 +73,8 @@ func overlayStale[T interface {
 	return nil
 }
 
-// readIfStale reads an object live into target when the cache's copy is older than seen, or missing. An
-// object that is gone leaves target empty.
+// readIfStale reads an object live into target if the cached copy is missing or older than seen, and reports whether it
+// did. If the object is gone, target stays empty.
 func readIfStale(ctx context.Context, cache, live client.Reader, key types.NamespacedName, seen string,
 	cached, target client.Object,
 ) (bool, error) {
@@ -91,7 +91,7 @@ func readIfStale(ctx context.Context, cache, live client.Reader, key types.Names
 	return true, nil
 }
 
-// existing is nil for an object that was not found.
+// existing returns nil for an object that was not found.
 func existing[T interface {
 	*E
 	client.Object
@@ -102,8 +102,8 @@ func existing[T interface {
 	return object
 }
 
-// overlay shows some objects as they were read live instead of as the index below has them; nil stands for
-// one that is gone.
+// overlay is an index in which some objects are replaced by the versions that were read live. Nil stands for an object
+// that is gone.
 type overlay struct {
 	base      Index
 	templates map[types.NamespacedName]*v1beta2.ModuleTemplate

@@ -11,39 +11,39 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Index finds templates and release metas by key, at a cost that does not depend on how many there are.
-// What it returns is shared: it must not be changed.
+// Index finds templates and release metas by key, at a cost that does not depend on how many there are. The results are
+// shared and must not be changed.
 type Index interface {
 	Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error)
 	ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error)
-	// Rollouts are those of a module, by its name.
+	// Rollouts returns the rollouts of a module, by its name.
 	Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error)
 }
 
-// Candidates are the objects that can answer for one module entry.
+// Candidates are the objects that may decide about one module entry.
 type Candidates struct {
-	// ReleaseMetas are those of the module. Where there are any, they decide about the version.
+	// ReleaseMetas are the release metas of the module. If there are any, they decide about the version.
 	ReleaseMetas []*v1beta2.ModuleReleaseMeta
-	// Templates are those of the versions that the release metas decide on, or, where there are no release
-	// metas, all that the entry's name can mean.
+	// Templates are the templates of the versions that the release metas decide on. Without release metas, they are all
+	// templates that the entry's name may mean.
 	Templates []*v1beta2.ModuleTemplate
-	// Owners are the release metas of the modules that Templates belong to, where the entry is not by the
-	// module's name: they do not choose, but they still say who may have the module.
+	// Owners are the release metas of the modules of Templates, if the entry is not by module name. They do not choose
+	// the version, but they still decide who may have the module.
 	Owners []*v1beta2.ModuleReleaseMeta
-	// UserProvided are the templates that users provided in the remote cluster and that the entry means by its
-	// remoteModuleTemplateRef, or by its name where nothing in the control plane answers to that. OnlyUserProvided is
-	// true in the first case: then nothing else answers.
+	// UserProvided are the templates that users provided in the remote cluster and that the entry means. The entry
+	// means a template by its remoteModuleTemplateRef, or by its name if the control plane has nothing of that name.
+	// OnlyUserProvided is true for a reference: then no other template counts.
 	UserProvided     []*v1beta2.ModuleTemplate
 	OnlyUserProvided bool
-	// Rollouts are those that are in force for the module in the entry's channel, newest first, and Decided is the version
-	// that they give the Kyma by its place. Without any it is empty: then the release meta alone decides. TakenBack are the
-	// versions that the Kyma is taken back from, should it have one of them.
+	// Rollouts are the rollouts in force for the module in the entry's channel, newest first. Without any, the release
+	// meta alone decides, and Decided is empty. Otherwise Decided is the version that the rollouts give the Kyma by its
+	// place. TakenBack are the versions from which the Kyma is reverted if it has one of them.
 	Rollouts  []*v1beta2.ModuleRollout
 	Decided   string
 	TakenBack []string
 }
 
-// Owner is the release meta of the module that a template belongs to, or nil.
+// Owner returns the release meta of the module that a template belongs to, or nil.
 func (c Candidates) Owner(template *v1beta2.ModuleTemplate) *v1beta2.ModuleReleaseMeta {
 	name := ModuleNameOf(template)
 	return lists.First(append(slices.Clone(c.ReleaseMetas), c.Owners...), func(meta *v1beta2.ModuleReleaseMeta) bool {
@@ -51,11 +51,11 @@ func (c Candidates) Owner(template *v1beta2.ModuleTemplate) *v1beta2.ModuleRelea
 	})
 }
 
-// Catalog holds the candidates of each module entry of a Kyma, by the entry's name, and those of each mandatory
-// module, by its MandatoryEntry. The objects are shared: they must not be changed.
+// Catalog has the candidates of each module entry of a Kyma, by the entry's name, and of each mandatory module, by its
+// MandatoryEntry. The objects are shared and must not be changed.
 type Catalog map[string]Candidates
 
-// Gather looks up the candidates of every wanted and every mandatory module. Objects of other instances are none.
+// Gather finds the candidates of all wanted and all mandatory modules. Objects of other instances are left out.
 func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) (Catalog, error) {
 	catalog := make(Catalog, len(wanted.Modules))
 	for _, module := range wanted.Modules {
@@ -133,8 +133,9 @@ func ourReleaseMetas(ctx context.Context, index Index, settings Settings, module
 	return byName(ours), nil
 }
 
-// VersionFor is the version that a module entry has by a release meta: the pinned one, else that of the
-// entry's channel, given the Kyma's; empty where the release meta has no such channel.
+// VersionFor returns the version that a release meta gives a module entry: the pinned version, else the version of the
+// entry's channel, where channel is the Kyma's. It returns an empty string if the release meta has no version for that
+// channel.
 func VersionFor(module v1beta2.Module, channel string, meta *v1beta2.ModuleReleaseMeta) string {
 	if module.Version != "" {
 		return module.Version
@@ -143,7 +144,7 @@ func VersionFor(module v1beta2.Module, channel string, meta *v1beta2.ModuleRelea
 	return lists.First(meta.Spec.Channels, func(assignment v1beta2.ChannelVersion) bool { return assignment.Channel == wanted }).Version
 }
 
-// byName orders objects by namespace and name, so that the order of events never matters.
+// byName sorts objects by namespace and name, so that the order of events never matters.
 func byName[T client.Object](objects []T) []T {
 	slices.SortFunc(objects, func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

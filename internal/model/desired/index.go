@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Names of the cache indexes that RegisterIndexes makes.
+// Names of the cache indexes of RegisterIndexes and RegisterKymaIndex.
 const (
 	// IndexTemplateKeys indexes ModuleTemplates by KeysOfTemplate.
 	IndexTemplateKeys = "lifecycle-manager.template-keys"
@@ -22,16 +22,16 @@ const (
 	IndexKymaReferences = "lifecycle-manager.kyma-references"
 )
 
-// TemplateKeysIndexer and those below are the functions behind the cache indexes.
+// TemplateKeysIndexer returns the keys for IndexTemplateKeys.
 func TemplateKeysIndexer(object client.Object) []string { return Keys(KeysOfTemplate)(object) }
 
-// ReleaseMetaKeysIndexer is the function behind IndexReleaseMetaKeys.
+// ReleaseMetaKeysIndexer returns the keys for IndexReleaseMetaKeys.
 func ReleaseMetaKeysIndexer(object client.Object) []string { return Keys(KeysOfReleaseMeta)(object) }
 
-// KymaReferencesIndexer is the function behind IndexKymaReferences.
+// KymaReferencesIndexer returns the keys for IndexKymaReferences.
 func KymaReferencesIndexer(object client.Object) []string { return Keys(References)(object) }
 
-// RolloutModuleIndexer is the function behind IndexRolloutModule.
+// RolloutModuleIndexer returns the keys for IndexRolloutModule.
 func RolloutModuleIndexer(object client.Object) []string { return Keys(keysOfRollout)(object) }
 
 func keysOfRollout(r *v1beta2.ModuleRollout) []string {
@@ -41,7 +41,7 @@ func keysOfRollout(r *v1beta2.ModuleRollout) []string {
 	return []string{r.Spec.ModuleName}
 }
 
-// Keys is the function behind a cache index of one kind of objects.
+// Keys returns the function for a cache index of one kind. It returns no keys for other kinds.
 func Keys[T client.Object](keys func(T) []string) client.IndexerFunc {
 	return func(object client.Object) []string {
 		if of, ok := object.(T); ok {
@@ -58,17 +58,17 @@ type CacheIndex struct {
 	Values client.IndexerFunc
 }
 
-// Register makes indexes. It must be called before the cache is started.
+// Register creates indexes. It must be called before the cache is started.
 func Register(ctx context.Context, indexer client.FieldIndexer, indexes ...CacheIndex) error {
 	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.Of, index.Name, index.Values); err != nil {
-			return fmt.Errorf("make the index %s: %w", index.Name, err)
+			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
 	return nil
 }
 
-// RegisterIndexes makes the indexes that NewCached needs.
+// RegisterIndexes creates the indexes that NewCached needs.
 func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return Register(ctx, indexer,
 		CacheIndex{&v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer},
@@ -77,8 +77,8 @@ func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	)
 }
 
-// RegisterKymaIndex makes the index by which a watcher finds the Kymas that a template or release meta
-// concerns: one list for each of its keys, merged.
+// RegisterKymaIndex creates the index with which a watcher finds the Kymas that a template or release meta concerns: it
+// lists the Kymas for each key of the object and merges the results.
 func RegisterKymaIndex(ctx context.Context, indexer client.FieldIndexer) error {
 	return Register(ctx, indexer, CacheIndex{&v1beta2.Kyma{}, IndexKymaReferences, KymaReferencesIndexer})
 }
@@ -91,7 +91,7 @@ type Cached struct {
 // NewCached returns an Index over the cache behind the reader.
 func NewCached(reader client.Reader) *Cached { return &Cached{reader: reader} }
 
-// Templates returns the templates that answer to the key.
+// Templates returns the templates with the key.
 func (c *Cached) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
 	var list v1beta2.ModuleTemplateList
 	err := c.reader.List(ctx, &list, client.MatchingFields{IndexTemplateKeys: key}, client.UnsafeDisableDeepCopy)
@@ -101,7 +101,7 @@ func (c *Cached) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTe
 	return lists.Pointers(list.Items), nil
 }
 
-// ReleaseMetas returns the release metas that answer to the key.
+// ReleaseMetas returns the release metas with the key.
 func (c *Cached) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
 	var list v1beta2.ModuleReleaseMetaList
 	err := c.reader.List(ctx, &list, client.MatchingFields{IndexReleaseMetaKeys: key}, client.UnsafeDisableDeepCopy)
@@ -111,7 +111,7 @@ func (c *Cached) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.Modul
 	return lists.Pointers(list.Items), nil
 }
 
-// Rollouts returns those of a module.
+// Rollouts returns the rollouts of a module.
 func (c *Cached) Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
 	var list v1beta2.ModuleRolloutList
 	err := c.reader.List(ctx, &list, client.MatchingFields{IndexRolloutModule: module}, client.UnsafeDisableDeepCopy)

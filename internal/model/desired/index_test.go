@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestATemplateAnswersToEveryNameThatCanMeanIt(t *testing.T) {
+func TestATemplateHasAKeyForEachNameThatMayMeanIt(t *testing.T) {
 	template := desiredtest.Template("keda", "1.0.0")
 	template.Name = "some-template"
 	template.Labels[shared.LabelModuleName] = "scaler"
@@ -22,10 +22,10 @@ func TestATemplateAnswersToEveryNameThatCanMeanIt(t *testing.T) {
 	}, desired.KeysOfTemplate(template))
 
 	template.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/kyma"
-	require.Empty(t, desired.KeysOfTemplate(template), "a synced copy is nobody's template")
+	require.Empty(t, desired.KeysOfTemplate(template), "a synced copy has no keys")
 }
 
-func TestATemplateNamedByConventionAnswersToItsModule(t *testing.T) {
+func TestATemplateNamedByConventionHasTheKeyOfItsModule(t *testing.T) {
 	template := desiredtest.Template("keda", "1.0.0")
 	template.Spec.ModuleName = ""
 	require.Contains(t, desired.KeysOfTemplate(template), "keda")
@@ -44,7 +44,7 @@ func TestTheComponentNameIsReadInEitherSchema(t *testing.T) {
 	require.Empty(t, desired.EmbeddedComponent(template))
 }
 
-func TestAKymaIsFoundByEveryObjectThatConcernsIt(t *testing.T) {
+func TestAKymaIsFoundForEachObjectThatConcernsIt(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "fast", v1beta2.Module{Name: "a/b"})
 	kyma.Status.Modules = []v1beta2.ModuleStatus{{Name: "old", Template: &v1beta2.TrackedObject{
 		Metadata: v1beta2.TrackedMeta{Name: "old-template", Namespace: "kcp-system"},
@@ -60,7 +60,7 @@ func TestAKymaIsFoundByEveryObjectThatConcernsIt(t *testing.T) {
 	require.False(t, concerns(desired.KeysOfTemplate(desiredtest.Template("btp", "1.0.0"))))
 	renamed := desiredtest.Template("other", "1.0.0")
 	renamed.Name = "old-template"
-	require.True(t, concerns(desired.KeysOfTemplate(renamed)), "a template that the status shows, whatever it says now")
+	require.True(t, concerns(desired.KeysOfTemplate(renamed)), "a template in the status, even if its module name has changed")
 }
 
 func TestTheIndexFindsByEveryKey(t *testing.T) {
@@ -99,20 +99,20 @@ func TestAStaleCacheIsBypassed(t *testing.T) {
 
 	index, err := desired.Fresh(ctx, desired.NewCached(cache), cache, server, seen("99"))
 	require.NoError(t, err)
-	require.EqualValues(t, 1, shown(index)[0].Generation, "the cache is as new as what was seen")
+	require.EqualValues(t, 1, shown(index)[0].Generation, "the cache is as new as the seen version")
 	require.Empty(t, server.Reads())
 
 	index, err = desired.Fresh(ctx, desired.NewCached(cache), cache, server, seen("100"))
 	require.NoError(t, err)
 	require.Len(t, shown(index), 1)
-	require.EqualValues(t, 2, shown(index)[0].Generation, "the cache is older: 99 before 100, also as text")
+	require.EqualValues(t, 2, shown(index)[0].Generation, "the cache is older: 99 is before 100, although not as text")
 
 	require.NoError(t, server.Delete(ctx, live))
 	index, err = desired.Fresh(ctx, desired.NewCached(cache), cache, server, seen("101"))
 	require.NoError(t, err)
-	require.Empty(t, shown(index), "it was deleted, which the cache has not heard of")
+	require.Empty(t, shown(index), "the cache does not know yet that the object was deleted")
 
 	index, err = desired.Fresh(ctx, desired.NewCached(server), server, cache, seen("50"))
 	require.NoError(t, err)
-	require.Len(t, shown(index), 1, "it was created, which the cache has not heard of")
+	require.Len(t, shown(index), 1, "the cache does not know yet that the object was created")
 }

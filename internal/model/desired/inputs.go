@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// annotationsThatMatter are those annotations of a Kyma that change what is done for it.
+// annotationsThatMatter returns the annotations of a Kyma that change what is done for it.
 func annotationsThatMatter() []string {
 	return []string{
 		shared.AnnotationRecreateDefaultCR,
@@ -25,15 +25,15 @@ func annotationsThatMatter() []string {
 	}
 }
 
-// InputsDigest is the digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already).
-// What our own writes change (status, finalizers, resource versions) is not in it.
+// InputsDigest returns a digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already).
+// It leaves out what our own writes change: status, finalizers, resource versions.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
 	trusted, agents string,
 ) string {
 	annotations := lists.Keep(kyma.Annotations, annotationsThatMatter())
 	labels := labelInputs(kyma.Labels)
 	if settings.Ours(kyma.Labels) {
-		// The label is written by the first reconcile itself, so having it and lacking it are the same.
+		// The first reconcile writes this label, so a missing label must not differ from ours.
 		delete(labels, shared.LabelManagedBy)
 	}
 	own := []any{
@@ -49,7 +49,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
-		if !strings.HasPrefix(name, "@") { // a mandatory module that comes or goes is no change of the Kyma's own
+		if !strings.HasPrefix(name, "@") { // a new or removed mandatory module is not a change of the Kyma's own inputs
 			own = append(own, "module", name, catalog[name].userProvidedInputs())
 		}
 	}
@@ -72,14 +72,14 @@ func remoteInputs(remote *v1beta2.RemoteStatus) any {
 	return inputs
 }
 
-// labelInputs copies labels such that no labels and empty labels are the same.
+// labelInputs copies labels, so that nil and empty labels have the same digest.
 func labelInputs(labels map[string]string) map[string]string {
 	copied := make(map[string]string, len(labels))
 	maps.Copy(copied, labels)
 	return copied
 }
 
-// inputs are those of all modules that many Kymas share.
+// inputs returns the inputs of all modules that many Kymas share.
 func (c Catalog) inputs(settings Settings) []any {
 	var inputs []any
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -91,7 +91,7 @@ func (c Catalog) inputs(settings Settings) []any {
 	return inputs
 }
 
-// inputs are those from the catalog that many Kymas share.
+// inputs returns the inputs from the catalog that many Kymas share.
 func (c Candidates) inputs() []any {
 	var inputs []any
 	if len(c.Rollouts) > 0 {
@@ -103,7 +103,7 @@ func (c Candidates) inputs() []any {
 	return inputs
 }
 
-// userProvidedInputs are those that come from the Kyma's own cluster.
+// userProvidedInputs returns the inputs from the Kyma's own cluster.
 func (c Candidates) userProvidedInputs() []any {
 	var inputs []any
 	if c.OnlyUserProvided {
@@ -115,13 +115,13 @@ func (c Candidates) userProvidedInputs() []any {
 	return inputs
 }
 
-// objectInputs are the same as in earlier releases, so that a new one wakes nobody.
+// objectInputs must return the same as in earlier releases, so that an update of Lifecycle Manager reconciles no Kyma.
 func objectInputs(object client.Object) any { return inputsOf(object, object.GetGeneration()) }
 
-// inputsOf are an object's metadata and what stands for its content.
+// inputsOf returns an object's metadata and a value that stands for its content.
 func inputsOf(object client.Object, content any) any {
 	labels := labelInputs(object.GetLabels())
-	delete(labels, shared.LabelManagedBy) // whose it is was decided before, and we write it ourselves
+	delete(labels, shared.LabelManagedBy) // the instance was checked before, and we write this label ourselves
 	return []any{
 		object.GetUID(), content, labels,
 		object.GetAnnotations()[shared.AnnotationIsClusterScoped],
@@ -130,25 +130,25 @@ func inputsOf(object client.Object, content any) any {
 	}
 }
 
-// Inputs computes the inputs digest of Kymas from an index and a cache of Secret metadata, for whoever asks
-// "seen already?": watchers at start, the sweep.
+// Inputs computes the inputs digest of Kymas from an index and a cache of Secret metadata. Watchers (at start) and the
+// sweep use it to find out whether a Kyma's inputs were already handled.
 type Inputs struct {
 	Settings Settings
 	Index    Index
-	// Secrets names access Secrets.
+	// Secrets finds access Secrets.
 	Secrets AccessSource
-	// PullSecret is nil where no image pull Secret is configured.
+	// PullSecret is nil if no image pull Secret is configured.
 	PullSecret PullSecret
-	// Trusted is the fingerprint of the keys that descriptors are verified with; may be nil.
+	// Trusted returns the fingerprint of the keys that verify descriptors; may be nil.
 	Trusted func(ctx context.Context) (string, error)
-	// Agents is the version of what agents in remote clusters are to be, and AgentCertificate that of the certificate of a
-	// Kyma's agent; both are nil where there are none.
+	// Agents returns the version of the desired state of agents in remote clusters. AgentCertificate returns the
+	// version of the certificate of a Kyma's agent. Both are nil if there are no agents.
 	Agents           func(ctx context.Context) (string, error)
 	AgentCertificate func(ctx context.Context, kyma *v1beta2.Kyma) (SecretVersion, error)
 }
 
-// Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed reconcile
-// saw the same inputs.
+// Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` if the last completed reconcile saw the
+// same inputs.
 func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) {
 	wanted := WantedBy(kyma, SyncOf(kyma, i.Settings))
 	catalog, err := Gather(ctx, i.Index, i.Settings, wanted)

@@ -23,7 +23,7 @@ func accessSecret(version string) *corev1.Secret {
 	}}
 }
 
-// fixture is all that an inputs digest is made from.
+// fixture has the inputs of an inputs digest.
 type fixture struct {
 	kyma     *v1beta2.Kyma
 	settings desired.Settings
@@ -50,7 +50,7 @@ func (w *fixture) digest(t *testing.T) string {
 	return digest
 }
 
-func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
+func TestTheInputsDigestChangesWithEachInput(t *testing.T) {
 	for name, change := range map[string]func(*fixture){
 		"another Kyma of the same name":      func(w *fixture) { w.kyma.UID = "other" },
 		"an edited spec":                     func(w *fixture) { w.kyma.Generation++ },
@@ -58,20 +58,20 @@ func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
 		"a beta label":                       func(w *fixture) { w.kyma.Labels[shared.LabelBeta] = "true" },
 		"skipped reconciliation":             func(w *fixture) { w.kyma.Labels[shared.LabelSkipReconciliation] = "true" },
 		"another instance's label":           func(w *fixture) { w.kyma.Labels[shared.LabelManagedBy] = "other" },
-		"permission to go back":              func(w *fixture) { w.kyma.Annotations[desired.AnnotationAllowDowngrade] = "true" },
-		"wish for the default CR":            func(w *fixture) { w.kyma.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
+		"permission to downgrade":            func(w *fixture) { w.kyma.Annotations[desired.AnnotationAllowDowngrade] = "true" },
+		"request to recreate the CR":         func(w *fixture) { w.kyma.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
 		"another channel in the remote Kyma": func(w *fixture) { w.kyma.Status.Remote.Channel = "fast" },
 		"another module in the remote Kyma":  func(w *fixture) { w.kyma.Status.Remote.Modules = []v1beta2.Module{{Name: "btp"}} },
 		"the remote Kyma was never accepted": func(w *fixture) { w.kyma.Status.Remote.UID = "" },
 		"an edited template":                 func(w *fixture) { w.template.Generation++ },
-		"a template made anew":               func(w *fixture) { w.template.UID = "new" },
+		"a recreated template":               func(w *fixture) { w.template.UID = "new" },
 		"a beta template":                    func(w *fixture) { w.template.Labels[shared.LabelBeta] = "true" },
 		"a template that is gone":            func(w *fixture) { w.template.Name = "elsewhere"; w.template.Spec.ModuleName = "" },
 		"a moved channel":                    func(w *fixture) { w.meta.Generation++ },
 		"a rotated Secret":                   func(w *fixture) { w.secret.ResourceVersion = "8" },
 		"a Secret that is gone":              func(w *fixture) { w.secret.Labels = nil },
 		"another flag":                       func(w *fixture) { w.settings.RestrictedModules = []string{"keda"} },
-		"leave to ask for data":              func(w *fixture) { w.settings.InjectingModules = []string{"other", "keda"} },
+		"permission to read data":            func(w *fixture) { w.settings.InjectingModules = []string{"other", "keda"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := newFixture().digest(t)
@@ -82,7 +82,7 @@ func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
 	}
 }
 
-func TestTheInputsDigestStaysWithWhatDoesNotDecide(t *testing.T) {
+func TestTheInputsDigestIgnoresOtherChanges(t *testing.T) {
 	for name, change := range map[string]func(*fixture){
 		"our finalizer":              func(w *fixture) { w.kyma.Finalizers = []string{shared.FinalizerKyma} },
 		"our label on the Kyma":      func(w *fixture) { w.kyma.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
@@ -90,7 +90,7 @@ func TestTheInputsDigestStaysWithWhatDoesNotDecide(t *testing.T) {
 		"our label on the template":  func(w *fixture) { w.template.Labels[shared.LabelManagedBy] = "lifecycle-manager" },
 		"a status":                   func(w *fixture) { w.kyma.Status.State = shared.StateReady },
 		"a resource version":         func(w *fixture) { w.kyma.ResourceVersion = "12" },
-		"somebody's annotation":      func(w *fixture) { w.kyma.Annotations["example.com/x"] = "y" },
+		"an unrelated annotation":    func(w *fixture) { w.kyma.Annotations["example.com/x"] = "y" },
 		"another module's template":  func(w *fixture) { w.others = append(w.others, desiredtest.Template("btp", "1.0.0")) },
 		"another version's template": func(w *fixture) { w.others = append(w.others, desiredtest.Template("keda", "2.0.0")) },
 		"a synced copy of the template": func(w *fixture) {
@@ -109,7 +109,7 @@ func TestTheInputsDigestStaysWithWhatDoesNotDecide(t *testing.T) {
 	}
 }
 
-func TestTheAccessSecretIsFirstSearchedBesideTheKyma(t *testing.T) {
+func TestTheAccessSecretInTheNamespaceOfTheKymaGoesFirst(t *testing.T) {
 	elsewhere := accessSecret("9")
 	elsewhere.Namespace = "secrets"
 	cluster := desiredtest.NewCluster("cp", elsewhere)

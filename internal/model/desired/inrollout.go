@@ -9,14 +9,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// cluster is what decides about the Kyma's place in a rollout.
+// cluster returns the facts that decide about the Kyma's place in a rollout.
 func (w Wanted) cluster() rollout.Cluster {
 	return rollout.Cluster{UID: w.KymaUID, Labels: w.KymaLabels}
 }
 
-// followRollouts finds the rollouts in force for a channel whose release meta wishes a version, and returns all versions
-// that the Kyma may have by them: which one, depends on what is installed too (VersionIn). The channel of a mandatory
-// module is empty.
+// followRollouts finds the rollouts in force for a channel and the version that the release meta assigns to it. It
+// returns all versions that these rollouts may give the Kyma. The installed version then decides which of them the Kyma
+// gets (VersionIn). The channel of a mandatory module is empty.
 func (c *Candidates) followRollouts(ctx context.Context, index Index, settings Settings, meta *v1beta2.ModuleReleaseMeta,
 	channel, desired string, cluster rollout.Cluster,
 ) ([]string, error) {
@@ -40,7 +40,7 @@ func (c *Candidates) followRollouts(ctx context.Context, index Index, settings S
 	return slices.Compact(versions), nil
 }
 
-// RolloutsOf are the rollouts of this instance that are about a release meta's module, in its namespace.
+// RolloutsOf returns the rollouts of this instance for a release meta's module, in its namespace.
 func RolloutsOf(ctx context.Context, index Index, settings Settings, meta *v1beta2.ModuleReleaseMeta) ([]*v1beta2.ModuleRollout, error) {
 	all, err := index.Rollouts(ctx, ReleaseMetaModule(meta))
 	if err != nil {
@@ -49,14 +49,15 @@ func RolloutsOf(ctx context.Context, index Index, settings Settings, meta *v1bet
 	return lists.Filter(all, func(r *v1beta2.ModuleRollout) bool { return r.Namespace == meta.Namespace && settings.Ours(r.Labels) }), nil
 }
 
-// VersionIn is the version that a Kyma has where its release meta wishes one for its channel and another may be installed.
+// VersionIn returns the version for a Kyma if the release meta assigns the version desired to its channel. Installed is
+// the installed version, or empty.
 func (c Candidates) VersionIn(desired string, kyma *v1beta2.Kyma, installed string) rollout.Decision {
 	return rollout.VersionFor(c.Rollouts, desired, rollout.ClusterOf(kyma), installed)
 }
 
-// rolloutInputs are those of the candidates while a rollout decides: not the versions that the release meta gives its
-// channels, which others than this Kyma may have, but the one that the Kyma gets. One whose labels changed may have another,
-// which it keeps until a rollout takes it back.
+// rolloutInputs returns the inputs while a rollout decides. They have the version that the Kyma gets, instead of the
+// versions in the release meta's channels, which may be for other Kymas. A Kyma with changed labels may have another
+// version. It keeps that version until a rollout reverts it.
 func (c Candidates) rolloutInputs() []any {
 	inputs := []any{"rollout", c.Decided, c.TakenBack}
 	for _, meta := range c.ReleaseMetas {

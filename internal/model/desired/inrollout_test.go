@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// leg is a rollout of keda from one version to another: the stage canary, and the rest.
+// leg is a rollout of keda with the stages canary, and the rest.
 func leg(sequence int64, from, to string, changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
 	r := &v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: "keda-regular-" + to, UID: types.UID("to-" + to), Generation: 1},
@@ -32,7 +32,7 @@ func leg(sequence int64, from, to string, changes ...func(*v1beta2.ModuleRollout
 	return r
 }
 
-// upTo is a rollout that has released its version to so many stages, and up to a point in the next.
+// upTo sets that a rollout has released its version to so many stages, and up to a point in the next stage.
 func upTo(stages int32, point int64) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) {
 		r.Status.Phase, r.Status.Stage, r.Status.Released = v1beta2.RolloutProgressing, stages, point
@@ -47,15 +47,15 @@ func reverting(r *v1beta2.ModuleRollout) {
 	r.Status.Phase, r.Status.Reverts = v1beta2.RolloutReverting, true
 }
 
-// first is the rollout that a policy has made of the version that the channel had.
+// first is the rollout that a policy created for the version that the channel had.
 func first() *v1beta2.ModuleRollout {
 	return leg(1, "1.0.0", "1.0.0", upTo(2, 0), inPhase(v1beta2.RolloutCompleted))
 }
 
-// point is where the only Kyma of these tests is in the hash order of a rollout.
+// point is the place of the only Kyma of these tests in the hash order of a rollout.
 func point(version string) int64 { return rollout.Position("keda", version, "kyma-uid") }
 
-// stagedFixture is a world in which keda 1.1.0 is rolled out, and the Kyma is in the last stage.
+// stagedFixture is a fixture in which keda 1.1.0 is rolled out. The Kyma is in the last stage.
 type stagedFixture struct {
 	*fixture
 	newest    *v1beta2.ModuleRollout
@@ -86,7 +86,7 @@ func (s *stagedFixture) digest(t *testing.T) string {
 	return w.digest(t)
 }
 
-func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
+func TestDuringARolloutTheDigestIgnoresOtherKymasVersions(t *testing.T) {
 	for name, change := range map[string]func(*stagedFixture){
 		"another version in the channel": func(s *stagedFixture) {
 			s.meta.Spec.Channels[0].Version = "1.2.0"
@@ -96,15 +96,15 @@ func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
 			s.meta.Spec.Channels = append(s.meta.Spec.Channels, v1beta2.ChannelVersion{Channel: "fast", Version: "2.0.0"})
 			s.meta.Generation++
 		},
-		"a release to the stage before":    func(s *stagedFixture) { upTo(1, 0)(s.newest) },
-		"a release up to this one's place": func(s *stagedFixture) { upTo(1, point("1.1.0"))(s.newest) },
+		"a release to the stage before":                     func(s *stagedFixture) { upTo(1, 0)(s.newest) },
+		"a release that ends just before this Kyma's place": func(s *stagedFixture) { upTo(1, point("1.1.0"))(s.newest) },
 		"what a rollout waits for": func(s *stagedFixture) {
 			s.newest.ResourceVersion, s.newest.Status.Phase, s.newest.Status.Progress, s.newest.Status.WaitsFor = "9", v1beta2.RolloutHeld, "1/2", "somebody"
 		},
-		"what people want of it":              func(s *stagedFixture) { s.newest.Generation, s.newest.Spec.Paused = 2, true },
-		"that nobody had a version before it": func(s *stagedFixture) { s.rollouts[0].Status.Progress = "0/0" },
-		"the next rollout":                    func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(3, "1.1.0", "1.2.0", upTo(1, 0))) },
-		"the end of one that others finish":   func(s *stagedFixture) { s.newest.Status.Phase = v1beta2.RolloutAborted },
+		"a pause of the rollout": func(s *stagedFixture) { s.newest.Generation, s.newest.Spec.Paused = 2, true },
+		"an empty progress":      func(s *stagedFixture) { s.rollouts[0].Status.Progress = "0/0" },
+		"the next rollout":       func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(3, "1.1.0", "1.2.0", upTo(1, 0))) },
+		"an aborted rollout":     func(s *stagedFixture) { s.newest.Status.Phase = v1beta2.RolloutAborted },
 		"a rollout of another channel": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofChannel("fast")))
 		},
@@ -117,12 +117,12 @@ func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
 		"a rollout of another instance": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), ofAnother))
 		},
-		"a synced copy of one": func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), synced)) },
-		"one without a policy": func(s *stagedFixture) {
+		"a synced copy of a rollout": func(s *stagedFixture) { s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), synced)) },
+		"a rollout without a policy": func(s *stagedFixture) {
 			s.rollouts = append(s.rollouts, leg(9, "1.0.0", "9.0.0", upTo(2, 0), withoutPolicy))
 		},
-		"an edit of the template of the other": func(s *stagedFixture) { s.newer.Generation++ },
-		"its removal":                          func(s *stagedFixture) { s.newer = desiredtest.Template("btp", "1.1.0") },
+		"an edit of the new version's template": func(s *stagedFixture) { s.newer.Generation++ },
+		"the removal of that template":          func(s *stagedFixture) { s.newer = desiredtest.Template("btp", "1.1.0") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStagedFixture()
@@ -132,19 +132,19 @@ func TestWhileARolloutDecidesTheDigestStaysWithWhatOthersGet(t *testing.T) {
 	}
 }
 
-func TestWhileARolloutDecidesTheDigestChangesWithWhatThisOneGets(t *testing.T) {
+func TestDuringARolloutTheDigestChangesWithTheKymasVersion(t *testing.T) {
 	for name, change := range map[string]func(*stagedFixture){
-		"a release of all stages":       func(s *stagedFixture) { upTo(2, 0)(s.newest) },
-		"a release of this one's place": func(s *stagedFixture) { upTo(1, point("1.1.0")+1)(s.newest) },
-		"a release of its stage, where its labels say so": func(s *stagedFixture) {
+		"a release of all stages":        func(s *stagedFixture) { upTo(2, 0)(s.newest) },
+		"a release of this Kyma's place": func(s *stagedFixture) { upTo(1, point("1.1.0")+1)(s.newest) },
+		"a release of its stage after a label change": func(s *stagedFixture) {
 			s.kyma.Labels["stage"] = "canary"
 			upTo(1, 0)(s.newest)
 		},
-		"a revert, of which a version that it has would be taken": func(s *stagedFixture) { reverting(s.newest) },
-		"the end of all rollouts":                                 func(s *stagedFixture) { s.newest, s.rollouts = nil, nil },
-		"an edit of the template of its version":                  func(s *stagedFixture) { s.template.Generation++ },
-		"a template that is gone":                                 func(s *stagedFixture) { s.template = desiredtest.Template("btp", "1.0.0") },
-		"a beta template":                                         func(s *stagedFixture) { s.template.Labels[shared.LabelBeta] = "true" },
+		"a revert of a version that it may have": func(s *stagedFixture) { reverting(s.newest) },
+		"the end of all rollouts":                func(s *stagedFixture) { s.newest, s.rollouts = nil, nil },
+		"an edit of the template of its version": func(s *stagedFixture) { s.template.Generation++ },
+		"a template that is gone":                func(s *stagedFixture) { s.template = desiredtest.Template("btp", "1.0.0") },
+		"a beta template":                        func(s *stagedFixture) { s.template.Labels[shared.LabelBeta] = "true" },
 		"a template without a version": func(s *stagedFixture) {
 			template := desiredtest.Template("keda", "1.0.0")
 			template.Name, template.UID, template.Spec.Version = "keda-1.1.0", "another", ""
@@ -152,7 +152,7 @@ func TestWhileARolloutDecidesTheDigestChangesWithWhatThisOneGets(t *testing.T) {
 		},
 		"a beta module":            func(s *stagedFixture) { s.meta.Spec.Beta = true },
 		"another selection":        func(s *stagedFixture) { s.meta.Spec.KymaSelector = &metav1.LabelSelector{} },
-		"a release meta made anew": func(s *stagedFixture) { s.meta.UID = "new" },
+		"a recreated release meta": func(s *stagedFixture) { s.meta.UID = "new" },
 		"the removal of the channel": func(s *stagedFixture) {
 			s.meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "fast", Version: "1.1.0"}}
 		},
@@ -165,7 +165,7 @@ func TestWhileARolloutDecidesTheDigestChangesWithWhatThisOneGets(t *testing.T) {
 	}
 }
 
-func TestARolloutIsNoInputOfWhatIsPinned(t *testing.T) {
+func TestARolloutIsNotAnInputOfAPinnedModule(t *testing.T) {
 	pinned := func(change func(*stagedFixture)) *stagedFixture {
 		s := newStagedFixture()
 		s.kyma.Status.Remote.Modules[0].Version = "1.0.0"
@@ -191,7 +191,7 @@ func synced(r *v1beta2.ModuleRollout) {
 
 func withoutPolicy(r *v1beta2.ModuleRollout) { r.Spec.Policy = "" }
 
-// gathered is what answers for keda.
+// gathered returns the candidates for keda.
 func gathered(t *testing.T, kyma *v1beta2.Kyma, meta *v1beta2.ModuleReleaseMeta, entry string, rollouts ...*v1beta2.ModuleRollout) desired.Candidates {
 	t.Helper()
 	cluster := desiredtest.NewCluster("cp", meta)
@@ -231,7 +231,7 @@ func legsOf(c desired.Candidates) []string {
 	return legs
 }
 
-func TestTheCandidatesOfAnEntryAreThoseOfAllVersionsThatItMayHave(t *testing.T) {
+func TestCandidatesHaveAllVersionsThatAnEntryMayGet(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.2.0", "fast=9.0.0")
 	next := func(stages int32) *v1beta2.ModuleRollout { return leg(2, "1.0.0", "1.1.0", upTo(stages, 0)) }
 
@@ -243,7 +243,7 @@ func TestTheCandidatesOfAnEntryAreThoseOfAllVersionsThatItMayHave(t *testing.T) 
 	waiting := gathered(t, desiredtest.Kyma("keda"), meta, "keda", first(), next(1))
 	require.Equal(t, []string{"1.0.0 to 1.1.0", "1.0.0 to 1.0.0"}, legsOf(waiting), "the newest first")
 	require.Equal(t, "1.0.0", waiting.Decided)
-	require.Equal(t, []string{"1.0.0", "1.1.0", "1.2.0"}, versionsOf(waiting), "what is wished is among them too")
+	require.Equal(t, []string{"1.0.0", "1.1.0", "1.2.0"}, versionsOf(waiting), "the assigned version is a candidate too")
 
 	got := gathered(t, desiredtest.Kyma("keda"), meta, "keda", first(), next(2))
 	require.Equal(t, "1.1.0", got.Decided)
@@ -261,14 +261,14 @@ func TestTheCandidatesOfAnEntryAreThoseOfAllVersionsThatItMayHave(t *testing.T) 
 	free := gathered(t, pinned, meta, "keda", first(), next(2))
 	require.Empty(t, free.Rollouts)
 	require.Equal(t, []string{"1.0.0"}, versionsOf(free))
-	require.Empty(t, gathered(t, pinned, meta, "keda", leg(2, "1.0.0", "1.1.0", ofChannel(""))).Rollouts, "nor one of the time when all had it")
+	require.Empty(t, gathered(t, pinned, meta, "keda", leg(2, "1.0.0", "1.1.0", ofChannel(""))).Rollouts, "nor a rollout from the time when the module was mandatory")
 
 	gone := gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "fast=9.0.0"), "keda", first(), next(2))
-	require.Empty(t, gone.Rollouts, "there is no version to wish for")
+	require.Empty(t, gone.Rollouts, "there is no assigned version")
 	require.Empty(t, gone.Templates)
 }
 
-func TestARolloutWithoutAPolicyDecidesWhileItsVersionIsWished(t *testing.T) {
+func TestARolloutWithoutAPolicyDecidesWhileItsVersionIsAssigned(t *testing.T) {
 	r := func() *v1beta2.ModuleRollout { return leg(0, "1.0.0", "1.1.0", withoutPolicy) }
 	require.Empty(t, gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"), "keda", r()).Rollouts)
 	during := gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"), "keda", r())
@@ -277,7 +277,7 @@ func TestARolloutWithoutAPolicyDecidesWhileItsVersionIsWished(t *testing.T) {
 	require.Empty(t, gathered(t, desiredtest.Kyma("keda"), desiredtest.ReleaseMeta("keda", "regular=1.2.0"), "keda", r()).Rollouts)
 }
 
-func TestAMandatoryModuleFollowsTheRolloutsThatAreOfNoChannel(t *testing.T) {
+func TestAMandatoryModuleFollowsRolloutsWithoutAChannel(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda")
 	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0+build.7"}
 	r := leg(2, "1.0.0", "1.1.0", ofChannel(""))
@@ -288,7 +288,7 @@ func TestAMandatoryModuleFollowsTheRolloutsThatAreOfNoChannel(t *testing.T) {
 	require.Equal(t, []string{"1.0.0", "1.1.0"}, versionsOf(got))
 }
 
-func TestAModuleUnderRemovalIsUpgradedByTheRolloutsToo(t *testing.T) {
+func TestRolloutsAlsoUpgradeAModuleUnderRemoval(t *testing.T) {
 	m := v1beta2.Manifest{}
 	m.Name, m.DeletionTimestamp = "kyma-keda", new(metav1.Now())
 	m.Labels = map[string]string{shared.LabelModuleName: "keda", shared.LabelChannel: "regular"}
@@ -304,7 +304,7 @@ func TestAModuleUnderRemovalIsUpgradedByTheRolloutsToo(t *testing.T) {
 	before := digest(leg(2, "1.0.0", "1.1.0"))
 	require.NotEmpty(t, before)
 	require.Equal(t, before, digest(leg(2, "1.0.0", "1.1.0", upTo(1, 0))))
-	require.NotEqual(t, before, digest(leg(2, "1.0.0", "1.1.0", upTo(2, 0))), "it may get the newer version now")
+	require.NotEqual(t, before, digest(leg(2, "1.0.0", "1.1.0", upTo(2, 0))), "the module may get the newer version now")
 }
 
 func TestAStaleCacheOfARolloutIsBypassed(t *testing.T) {
@@ -325,15 +325,15 @@ func TestAStaleCacheOfARolloutIsBypassed(t *testing.T) {
 		return found
 	}
 	require.Len(t, shown("99"), 1)
-	require.Empty(t, server.Reads(), "the cache is as new as what was seen")
+	require.Empty(t, server.Reads(), "the cache is as new as the seen version")
 	require.Zero(t, shown("99")[0].Status.Stage)
 
 	require.Len(t, shown("100"), 1)
-	require.EqualValues(t, 1, shown("100")[0].Status.Stage, "the cache has not heard of the release")
+	require.EqualValues(t, 1, shown("100")[0].Status.Stage, "the cache does not know the release yet")
 
 	require.NoError(t, server.Delete(ctx, live))
-	require.Empty(t, shown("101"), "nor that it was deleted")
+	require.Empty(t, shown("101"), "the cache does not know the deletion yet")
 
 	cache, server = desiredtest.NewCluster("cp"), desiredtest.NewCluster("cp", leg(2, "1.0.0", "1.1.0"))
-	require.Len(t, shown("50"), 1, "nor that it was made")
+	require.Len(t, shown("50"), 1, "the cache does not know the creation yet")
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Keys connect three things: the names by which a Kyma's module entries refer to templates and release
-// metas, the names that these answer to, and the indexes of caches. A key is either a reference (a module
-// name, a template's name or namespace/name, a component name) or a version key (`module@version`). The
-// two cannot be confused: a reference never contains an @.
+// Keys connect a Kyma's module entries with templates and release metas, also in the indexes of caches. An entry has
+// keys for the objects that it may mean, and an object has keys for the entries that may mean it. A key is either a
+// reference (a module name, a template's name or namespace/name, a component name) or a version key (`module@version`).
+// A reference never contains an @, so the two cannot be confused.
 
-// ModuleNameOf is the module name of a template: its field, else its label.
+// ModuleNameOf returns the module name of a template: the field, else the label.
 func ModuleNameOf(template *v1beta2.ModuleTemplate) string {
 	return cmp.Or(template.Spec.ModuleName, template.Labels[shared.LabelModuleName])
 }
 
-// ReleaseMetaModule is the module that a release meta is about: its field, else its own name.
+// ReleaseMetaModule returns the module that a release meta is about: the field, else the release meta's own name.
 func ReleaseMetaModule(meta *v1beta2.ModuleReleaseMeta) string {
 	return cmp.Or(meta.Spec.ModuleName, meta.Name)
 }
 
-// versionKey is the key of one version of a module.
+// versionKey returns the key of one version of a module.
 func versionKey(module, version string) string { return module + "@" + version }
 
-// conventionalName is the name that the template of a version has by convention.
+// conventionalName returns the name that the template of a version has by convention.
 func conventionalName(module, version string) string { return module + "-" + version }
 
-// KeysOfTemplate lists every key that a template answers to. A synced copy answers to none, and one that was
-// imported from a remote cluster to that of its Kyma only.
+// KeysOfTemplate returns the keys of a template. A synced copy has none. A template that was imported from a remote
+// cluster has only the key of its Kyma.
 func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if IsSyncedCopy(template) {
 		return nil
@@ -52,7 +52,7 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 		}
 	}
 	if template.Spec.Version != "" {
-		// A template that is only named by convention, without saying its module, belongs to that module.
+		// A template with the conventional name that does not name its module belongs to that module.
 		if module, named := strings.CutSuffix(template.Name, "-"+template.Spec.Version); named && module != "" {
 			keys = append(keys, module, versionKey(module, template.Spec.Version))
 		}
@@ -67,7 +67,7 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	return slices.Compact(keys)
 }
 
-// KeysOfReleaseMeta lists every key that a release meta answers to. A synced copy answers to none.
+// KeysOfReleaseMeta returns the keys of a release meta. A synced copy has none.
 func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 	if IsSyncedCopy(meta) {
 		return nil
@@ -78,9 +78,9 @@ func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 	return []string{ReleaseMetaModule(meta)}
 }
 
-// References lists the keys that concern a Kyma: a change of a template or release meta that shares a key
-// with it (KeysOfTemplate, KeysOfReleaseMeta) may change what the Kyma gets. It is what a cache indexes
-// Kymas by. Modules that are only left in the status are included, as they are still shown.
+// References returns the keys that concern a Kyma. A change of a template or release meta with one of these keys
+// (KeysOfTemplate, KeysOfReleaseMeta) may change what the Kyma gets. Caches index Kymas by References. Modules that are
+// only in the status are included, because the status still shows them.
 func References(kyma *v1beta2.Kyma) []string {
 	keys := []string{MandatoryKey}
 	keys = append(keys, lists.Map(kyma.Spec.Modules, func(module v1beta2.Module) string { return module.Name })...)
@@ -98,14 +98,14 @@ func References(kyma *v1beta2.Kyma) []string {
 	return slices.Compact(keys)
 }
 
-// EmbeddedComponent is the component name in a template's embedded descriptor, in either schema; empty
-// where there is none and the descriptor is to be fetched.
+// EmbeddedComponent returns the component name in a template's embedded descriptor, in either schema. It is empty if
+// the descriptor is not embedded and must be fetched.
 func EmbeddedComponent(template *v1beta2.ModuleTemplate) string {
 	component, _ := embedded(template)
 	return component
 }
 
-// TemplateVersion is the version that a template says it is of, itself or in its descriptor, read without validation.
+// TemplateVersion returns the version in a template's field or its embedded descriptor, without validation.
 func TemplateVersion(template *v1beta2.ModuleTemplate) string {
 	if template.Spec.Version != "" {
 		return template.Spec.Version
@@ -126,6 +126,6 @@ func embedded(template *v1beta2.ModuleTemplate) (component, version string) {
 		Component named `json:"component"`
 		Metadata  named `json:"metadata"`
 	}
-	_ = json.Unmarshal(template.Spec.Descriptor.Raw, &head) // what is wrong is reported where the descriptor is used
+	_ = json.Unmarshal(template.Spec.Descriptor.Raw, &head) // errors are reported where the descriptor is used
 	return cmp.Or(head.Component.Name, head.Metadata.Name), cmp.Or(head.Component.Version, head.Metadata.Version)
 }

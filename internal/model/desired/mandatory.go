@@ -16,37 +16,38 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// MandatoryKey is the key under which everything answers that is about mandatory modules: every Kyma refers to
-// it. It is no module's name, for it begins with an @.
+// MandatoryKey is the key of all objects about mandatory modules. Every Kyma refers to it. It begins with an @, so it
+// cannot be a module's name.
 const MandatoryKey = "@mandatory"
 
-// MandatoryEntry is the name under which a Catalog holds the candidates of a mandatory module. A Kyma's own entry
-// of that name, which is refused, has candidates of its own.
+// MandatoryEntry returns the name under which a Catalog holds the candidates of a mandatory module. If a Kyma lists
+// that module, the entry is refused, and has its own candidates under its own name.
 func MandatoryEntry(module string) string { return MandatoryKey + "/" + module }
 
-// mandatoryModule is the module of a Catalog's entry, if that is about a mandatory one.
+// mandatoryModule returns the module of a Catalog's entry for a mandatory module; ok is false for other entries.
 func mandatoryModule(entry string) (string, bool) {
 	return strings.CutPrefix(entry, MandatoryKey+"/")
 }
 
-// WithoutBuild is a semantic version without its build metadata, which no template has: no name could hold it.
+// WithoutBuild returns a semantic version without its build metadata. Templates have no build metadata in their
+// version, because their names could not contain it.
 func WithoutBuild(version string) string {
 	version, _, _ = strings.Cut(version, "+")
 	return version
 }
 
-// IsMandatory tells whether a template says of itself that every Kyma has its module: by its field or its label.
+// IsMandatory reports whether a template declares its module mandatory, by its field or its label.
 func IsMandatory(template *v1beta2.ModuleTemplate) bool {
 	return template.Spec.Mandatory || template.Labels[shared.LabelMandatoryModule] == shared.ValueTrue
 }
 
-// MakesMandatory tells whether a template by itself makes its module mandatory: it has the mark, and no release meta
-// ever decided about it.
+// MakesMandatory reports whether a template makes its module mandatory by itself: the template declares it, and no
+// release meta has ever decided about it.
 func MakesMandatory(template *v1beta2.ModuleTemplate) bool {
 	return IsMandatory(template) && template.Annotations[AnnotationMandatoryBy] == ""
 }
 
-// MandatoryModules are the names of the mandatory modules in a catalog, in order.
+// MandatoryModules returns the names of the mandatory modules in a catalog, sorted.
 func (c Catalog) MandatoryModules() []string {
 	var modules []string
 	for entry := range c {
@@ -58,15 +59,16 @@ func (c Catalog) MandatoryModules() []string {
 	return modules
 }
 
-// Mandatory are the candidates of a mandatory module.
+// Mandatory returns the candidates of a mandatory module.
 func (c Catalog) Mandatory(module string) Candidates { return c[MandatoryEntry(module)] }
 
-// formerEntry is the name under which a Catalog holds what decided that a module is mandatory and does so no longer:
-// it is held by our finalizer until the module is gone. It is an input, for an approval of the removal is on it.
+// formerEntry is the name under which a Catalog holds objects that made a module mandatory and no longer do. Our
+// finalizer keeps them until the module is gone. They are inputs, because the approval of the removal is an annotation
+// on them.
 const formerEntry = "@formerly-mandatory"
 
-// gatherMandatory looks up what decides about the mandatory modules of this instance. What is being deleted is
-// mandatory no longer.
+// gatherMandatory finds the objects that decide about the mandatory modules of this instance. Objects that are being
+// deleted no longer make a module mandatory.
 func gatherMandatory(ctx context.Context, index Index, settings Settings, cluster rollout.Cluster, catalog Catalog) error {
 	metas, err := ourReleaseMetas(ctx, index, settings, MandatoryKey)
 	if err != nil {
@@ -110,7 +112,8 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, cluste
 		if !settings.Serves(template.Labels[shared.LabelControllerName]) {
 			continue
 		}
-		// A release meta decides, whether it makes the module mandatory or offers it in channels.
+		// If the module has a release meta, the release meta decides instead, whether it makes the module mandatory or
+		// assigns it to channels.
 		speaking, err := ourReleaseMetas(ctx, index, settings, module)
 		if err != nil {
 			return err
@@ -128,14 +131,15 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, cluste
 	return nil
 }
 
-// decides tells whether an object that says so makes its module mandatory: not while it is being deleted.
+// decides reports whether an object that declares its module mandatory makes it mandatory. An object that is being
+// deleted does not.
 func decides(object client.Object, mandatory bool) bool {
 	return mandatory && object.GetDeletionTimestamp().IsZero()
 }
 
 func stays(meta *v1beta2.ModuleReleaseMeta) bool { return meta.DeletionTimestamp.IsZero() }
 
-// concernsMandatory tells whether an object concerns every Kyma, because it makes a module mandatory or did.
+// concernsMandatory reports whether an object concerns every Kyma, because it makes a module mandatory or once did.
 func concernsMandatory(object client.Object, mandatory bool) bool {
 	return mandatory || controllerutil.ContainsFinalizer(object, shared.FinalizerMandatoryModule)
 }
@@ -148,8 +152,8 @@ func ourTemplates(ctx context.Context, index Index, settings Settings, key strin
 	return lists.Filter(templates, func(template *v1beta2.ModuleTemplate) bool { return settings.Ours(template.Labels) }), nil
 }
 
-// MandatoryModuleOf is the name of the module of a mandatory template: where it does not say, that of the convention
-// `<module>-<version>`, else its own name.
+// MandatoryModuleOf returns the module name of a mandatory template. If the template does not name its module, the name
+// comes from the convention `<module>-<version>`, or else is the template's own name.
 func MandatoryModuleOf(template *v1beta2.ModuleTemplate) string {
 	byConvention := ""
 	if version := template.Spec.Version; version != "" {
@@ -158,8 +162,8 @@ func MandatoryModuleOf(template *v1beta2.ModuleTemplate) string {
 	return cmp.Or(ModuleNameOf(template), byConvention, template.Name)
 }
 
-// Highest orders templates by semantic version and returns those of the highest; a version that cannot be read
-// is lower than any other. The version of a template is the one that it says itself, or that its descriptor has.
+// Highest returns the templates with the highest semantic version. A version that cannot be parsed is lower than any
+// other. VersionOf returns the version of a template.
 func Highest(templates []*v1beta2.ModuleTemplate, versionOf func(*v1beta2.ModuleTemplate) string) []*v1beta2.ModuleTemplate {
 	var highest []*v1beta2.ModuleTemplate
 	var best *semver.Version
@@ -178,9 +182,9 @@ func Highest(templates []*v1beta2.ModuleTemplate, versionOf func(*v1beta2.Module
 	return highest
 }
 
-// NoLongerMandatory returns the object that positively says that a module, which was mandatory, is so no longer: a
-// release meta that is there and offers it in channels, or one, or a template, that made it mandatory and is being
-// deleted or does so no longer. Nil means that nothing says so: what cannot be found removes nothing.
+// NoLongerMandatory returns the object which proves that a module is no longer mandatory. That is an existing release
+// meta that assigns the module to channels, or a release meta or template that made it mandatory and no longer does or
+// is being deleted. Nil means that there is no proof: a missing object removes nothing.
 func NoLongerMandatory(ctx context.Context, index Index, settings Settings, module string) (client.Object, error) {
 	metas, err := ourReleaseMetas(ctx, index, settings, module)
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Wanted is what a Kyma asks for, from both of its sides.
+// Wanted is what a Kyma asks for, combined from the control plane's Kyma and the remote Kyma.
 type Wanted struct {
-	// Complete is false while a synchronized Kyma's remote side was not yet accepted: then nothing may be
-	// concluded from what is missing here.
+	// Complete is false while a synchronized Kyma's remote Kyma was not yet accepted. Then a missing module means
+	// nothing.
 	Complete bool
-	// Channel is that of the modules that name neither channel nor version.
+	// Channel is the channel of modules that name neither channel nor version.
 	Channel string
 	// Modules are the module entries, each name once.
 	Modules []v1beta2.Module
-	// KymaLabels decide, with its uid, about the Kyma's place in a rollout.
+	// KymaLabels and the uid decide about the Kyma's place in a rollout.
 	KymaLabels map[string]string
-	// KymaUID and RemoteNamespace say whose user-provided templates the entries may mean; the latter is empty where the
-	// Kyma has no remote cluster.
+	// KymaUID and RemoteNamespace identify the user-provided templates that the entries may mean. RemoteNamespace is
+	// empty if the Kyma has no remote cluster.
 	KymaUID         types.UID
 	RemoteNamespace string
 }
 
-// WantedBy works out the effective channel and modules of a Kyma (docs/contract.md#the-remote-kyma): without a remote
-// side, the spec; with `.spec.sync` set, both sides, where the remote entry decides about a module that
-// both name; otherwise the remote side alone. A Kyma whose synchronization is switched off keeps wanting
-// what its remote side last asked for: switching off is no wish to uninstall.
+// WantedBy computes the effective channel and modules of a Kyma (docs/contract.md#the-remote-kyma). Without a remote
+// Kyma, the spec decides. With `.spec.sync` set, both Kymas count, and the remote entry decides about a module that
+// both list. Otherwise the remote Kyma alone decides. A Kyma with synchronization switched off keeps the modules that
+// its remote Kyma last asked for, because switching off is not a request to uninstall.
 func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
 	wanted := wantedOf(kyma, sync)
 	wanted.KymaUID, wanted.KymaLabels = kyma.UID, kyma.Labels
@@ -66,14 +66,14 @@ func (w Wanted) Module(name string) (v1beta2.Module, bool) {
 	return lists.Find(w.Modules, func(module v1beta2.Module) bool { return module.Name == name })
 }
 
-// ChannelsColumn shows the versions of a release meta's channels to people, in order of the channels.
+// ChannelsColumn formats the versions of a release meta's channels for people, sorted by channel.
 func ChannelsColumn(meta *v1beta2.ModuleReleaseMeta) string {
 	shown := lists.Map(meta.Spec.Channels, func(assignment v1beta2.ChannelVersion) string { return assignment.Channel + "=" + assignment.Version })
 	slices.Sort(shown)
 	return strings.Join(shown, " ")
 }
 
-// union lists each module once, in the order of first mention; the entry of the later list decides.
+// union returns each module once, in the order of first mention. The entry of the later list decides.
 func union(first, second []v1beta2.Module) []v1beta2.Module {
 	modules := make([]v1beta2.Module, 0, len(first)+len(second))
 	position := make(map[string]int, len(first)+len(second))
@@ -91,17 +91,17 @@ func union(first, second []v1beta2.Module) []v1beta2.Module {
 	return modules
 }
 
-// maxModules is the limit of the schema, checked again for what comes from clusters of others.
+// maxModules is the limit of the schema. It is checked again for input from remote clusters.
 const maxModules = 256
 
-// CheckRemote says in words what is wrong with a channel and modules that a remote Kyma asks for; empty
-// when nothing is. The schema says the same, but the one in a remote cluster may be another's.
+// CheckRemote says what is wrong with the channel and modules of a remote Kyma; empty if nothing is. The schema has the
+// same rules, but the remote cluster may have a different schema.
 func CheckRemote(channel string, modules []v1beta2.Module) string {
 	if channel == shared.ChannelNone {
 		return fmt.Sprintf("the channel name %q is reserved", shared.ChannelNone)
 	}
 	if len(modules) > maxModules {
-		return fmt.Sprintf("%d modules are listed, at most %d are possible", len(modules), maxModules)
+		return fmt.Sprintf("%d modules are listed, the limit is %d", len(modules), maxModules)
 	}
 	listed := make(map[string]bool, len(modules))
 	for _, module := range modules {

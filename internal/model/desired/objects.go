@@ -11,10 +11,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// NameOf is the namespace and name of an object, for messages.
+// NameOf returns the namespace and name of an object, for messages.
 func NameOf(object metav1.Object) string { return object.GetNamespace() + "/" + object.GetName() }
 
-// KindOf is the kind of an object of the catalog, for messages.
+// KindOf returns the kind of an object of the catalog, for messages.
 func KindOf(object client.Object) string {
 	switch object.(type) {
 	case *v1beta2.ModuleReleaseMeta:
@@ -25,7 +25,7 @@ func KindOf(object client.Object) string {
 	return meta.AsPartialObjectMetadata(object).Kind
 }
 
-// Recorded are the names on record and others, sorted, each once.
+// Recorded returns the union of two lists of names, sorted and without duplicates.
 func Recorded(names, others []string) []string {
 	all := slices.Concat(names, others)
 	slices.Sort(all)

@@ -8,14 +8,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// IsOrphaning tells whether a Kyma is deleted with `--cascade=orphan` and the garbage collector has not taken the owner
-// references off its Manifests yet. They are to stay then, with all that they installed.
+// IsOrphaning reports whether a Kyma is being deleted with `--cascade=orphan` and the garbage collector has not yet
+// removed the owner references from its Manifests. The Manifests, and everything they installed, must stay.
 func IsOrphaning(kyma *v1beta2.Kyma) bool {
 	return !kyma.DeletionTimestamp.IsZero() && slices.Contains(kyma.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// IsOrphan tells whether a Manifest was orphaned by its Kyma, which was deleted with `--cascade=orphan`: nobody owns it, and
-// its status, which nobody but us writes, says that it was worked on.
+// IsOrphan reports whether a Manifest was orphaned by its Kyma, which was deleted with `--cascade=orphan`: the Manifest
+// has no owner, and its status, which only we write, shows that it was reconciled.
 func IsOrphan(m *v1beta2.Manifest) bool {
 	return metav1.GetControllerOf(m) == nil && (IsPlaced(m) || m.Status.DefaultCR != nil)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestThePurgeTimeIsTheDeletionPlusTheGraceThatHoldsNow(t *testing.T) {
+func TestThePurgeTimeIsTheDeletionPlusTheGracePeriod(t *testing.T) {
 	deleted := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	day := PurgeSettings{Enabled: true, Grace: 24 * time.Hour}
 	for name, c := range map[string]struct {
@@ -20,14 +20,14 @@ func TestThePurgeTimeIsTheDeletionPlusTheGraceThatHoldsNow(t *testing.T) {
 		want       time.Time
 		problem    bool
 	}{
-		"without an annotation the flag's grace holds":      {settings: day, want: deleted.Add(24 * time.Hour)},
-		"the annotation makes it shorter":                   {settings: day, annotation: "90m", want: deleted.Add(90 * time.Minute)},
-		"the annotation makes it longer":                    {settings: day, annotation: "240h", want: deleted.Add(240 * time.Hour)},
-		"a grace of zero is at once":                        {settings: day, annotation: "0s", want: deleted},
-		"an unreadable annotation is said, the flag holds":  {settings: day, annotation: "a day", want: deleted.Add(24 * time.Hour), problem: true},
-		"a negative annotation is said, the flag holds":     {settings: day, annotation: "-1h", want: deleted.Add(24 * time.Hour), problem: true},
-		"what is switched off is never, with an annotation": {settings: PurgeSettings{Grace: time.Hour}, annotation: "1h"},
-		"a Kyma that is not being deleted is never purged":  {settings: day, alive: true},
+		"without an annotation the flag applies":              {settings: day, want: deleted.Add(24 * time.Hour)},
+		"the annotation shortens it":                          {settings: day, annotation: "90m", want: deleted.Add(90 * time.Minute)},
+		"the annotation extends it":                           {settings: day, annotation: "240h", want: deleted.Add(240 * time.Hour)},
+		"a grace period of zero purges at once":               {settings: day, annotation: "0s", want: deleted},
+		"an invalid annotation is reported, the flag applies": {settings: day, annotation: "a day", want: deleted.Add(24 * time.Hour), problem: true},
+		"a negative annotation is reported, the flag applies": {settings: day, annotation: "-1h", want: deleted.Add(24 * time.Hour), problem: true},
+		"if switched off, a Kyma is never purged":             {settings: PurgeSettings{Grace: time.Hour}, annotation: "1h"},
+		"a Kyma that is not being deleted is never purged":    {settings: day, alive: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := &v1beta2.Kyma{}

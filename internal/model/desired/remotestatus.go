@@ -7,14 +7,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RemoteStatus is the copy of a Kyma's status that its remote Kyma shows (docs/contract.md#the-remote-kyma): templates
-// are those of the remote catalog, Manifests are left out as they are not there, and what is only between
-// us and the control plane is dropped. It is deterministic, so that equal statuses compare equal.
+// RemoteStatus returns the copy of a Kyma's status for its remote Kyma (docs/contract.md#the-remote-kyma). Templates
+// refer to the remote catalog. Manifests, which do not exist there, and internal fields are left out. The result is
+// deterministic, so that equal statuses compare equal.
 func RemoteStatus(kyma *v1beta2.Kyma) v1beta2.KymaStatus {
 	status := *kyma.Status.DeepCopy()
 	status.InputsDigest, status.Planned = "", nil
 	status.Remote = nil
-	// Whoever reads it there is the one who decides.
+	// The readers of the remote Kyma are the ones who decide, so they do not need this condition.
 	meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionRemoteKymaDecides))
 	remote := kyma.Status.Remote
 	if remote == nil {

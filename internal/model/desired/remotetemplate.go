@@ -16,33 +16,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// A template that the owner of a remote cluster provides there is used by their Kyma alone. The
-// synchronization imports it: it keeps a copy in the control plane, in the Kyma's namespace and owned by the
-// Kyma, which answers to one key only, that of this Kyma and of the template's place in the remote cluster.
-// So it can neither be found by another Kyma nor stand in the way of a template of the control plane.
+// Only the Kyma of a remote cluster uses templates that the cluster's owner provides there. The synchronization imports
+// such a template: it keeps a copy in the control plane, in the Kyma's namespace and owned by the Kyma. The copy has
+// only one key, made from this Kyma and the template's place in the remote cluster. So no other Kyma can find the copy,
+// and the copy never hides a template of the control plane.
 
 // AnnotationImportedFrom marks the copy of a user-provided template of a remote cluster. Its value is
 // `<namespace>/<name>` of the template there.
 const AnnotationImportedFrom = shared.OperatorGroup + "/imported-from"
 
-// remoteKeyPrefix begins every key of RemoteTemplateKey. No name of a module entry begins like this (schema
-// of Kyma), so that no Kyma can ask by name for what was imported for another.
+// remoteKeyPrefix begins every key of RemoteTemplateKey. The Kyma's schema allows no entry name that begins like this,
+// so no Kyma can refer by name to a template that was imported for another Kyma.
 const remoteKeyPrefix = "@remote/"
 
-// ImportedFrom returns `<namespace>/<name>` of the user-provided template in the remote cluster that a template of
-// the control plane is a copy of; ok is false for any other template.
+// ImportedFrom returns `<namespace>/<name>` of the user-provided template in the remote cluster of which a template in
+// the control plane is a copy; ok is false for any other template.
 func ImportedFrom(template metav1.Object) (ref string, ok bool) {
 	ref, ok = template.GetAnnotations()[AnnotationImportedFrom]
 	return ref, ok
 }
 
-// RemoteTemplateKey is the only key that an imported template answers to: that of the Kyma that it was
-// imported for, and of its place in that Kyma's remote cluster.
+// RemoteTemplateKey returns the only key of an imported template. It is made from the Kyma that it was imported for and
+// from its place in that Kyma's remote cluster.
 func RemoteTemplateKey(kymaUID types.UID, namespace, name string) string {
 	return remoteKeyPrefix + string(kymaUID) + "/" + namespace + "/" + name
 }
 
-// keysOfImported lists the key of an imported template. One without owner serves nobody.
+// keysOfImported returns the key of an imported template. A template without an owner has no key.
 func keysOfImported(template *v1beta2.ModuleTemplate, ref string) []string {
 	namespace, name, ok := parseRemoteRef(ref, "")
 	owner := metav1.GetControllerOf(template)
@@ -52,15 +52,15 @@ func keysOfImported(template *v1beta2.ModuleTemplate, ref string) []string {
 	return []string{RemoteTemplateKey(owner.UID, namespace, name)}
 }
 
-// RemoteRef is the place in the remote cluster of the user-provided template that a module entry asks for by
-// `remoteModuleTemplateRef`: `name`, in the remote namespace, or `namespace/name`. It is not ok where the
-// entry asks for none or the reference cannot be a name of a ModuleTemplate.
+// RemoteRef returns the place in the remote cluster of the user-provided template to which a module entry refers by
+// `remoteModuleTemplateRef`: `name`, in the remote namespace, or `namespace/name`. Ok is false if the entry has no
+// reference or the reference is not a valid name of a ModuleTemplate.
 func RemoteRef(module v1beta2.Module, remoteNamespace string) (namespace, name string, ok bool) {
 	return parseRemoteRef(module.RemoteModuleTemplateRef, remoteNamespace)
 }
 
-// RemoteName is the place in the remote cluster of the user-provided template that a module entry can mean by its
-// name, `name` or `namespace/name`, where nothing in the control plane's catalog answers to it.
+// RemoteName returns the place in the remote cluster of the user-provided template that a module entry may mean by its
+// name, `name` or `namespace/name`, if the control plane's catalog has nothing of that name.
 func RemoteName(module v1beta2.Module, remoteNamespace string) (namespace, name string, ok bool) {
 	if module.RemoteModuleTemplateRef != "" {
 		return "", "", false
@@ -68,7 +68,7 @@ func RemoteName(module v1beta2.Module, remoteNamespace string) (namespace, name 
 	return parseRemoteRef(module.Name, remoteNamespace)
 }
 
-// RemoteKey is the key of the imported template that a module entry can mean, by reference or else by name.
+// RemoteKey returns the key of the imported template that a module entry may mean, by reference or else by name.
 func RemoteKey(kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (key string, ok bool) {
 	namespace, name, ok := RemoteRef(module, remoteNamespace)
 	if !ok {
@@ -91,12 +91,12 @@ func parseRemoteRef(ref, remoteNamespace string) (namespace, name string, ok boo
 	return namespace, name, true
 }
 
-// maxRemoteName is the length that names of imported templates stay within, so that they can be label values.
+// maxRemoteName limits the names of imported templates, so that they can be label values.
 const maxRemoteName = 63
 
-// ImportedName is the name of the copy of a user-provided template: `<kyma name>-remote-<hash>`, the Kyma's name
-// cut where it is too long. The hash is of the Kyma's uid too, for what was imported for an earlier Kyma of
-// the same name is not this one's.
+// ImportedName returns the name of the copy of a user-provided template: `<kyma name>-remote-<hash>`. The Kyma's name
+// is cut if it is too long. The hash includes the Kyma's uid, because a template that was imported for an earlier Kyma
+// of the same name does not belong to this Kyma.
 func ImportedName(kyma metav1.Object, namespace, name string) string {
 	sum := sha256.Sum256([]byte(RemoteTemplateKey(kyma.GetUID(), namespace, name)))
 	suffix := "-remote-" + hex.EncodeToString(sum[:8])
@@ -107,8 +107,8 @@ func ImportedName(kyma metav1.Object, namespace, name string) string {
 	return prefix + suffix
 }
 
-// remoteReferences lists the keys of the imported templates that the entries of a Kyma can mean. Those of its
-// remote side decide where it has one, but asking for too many costs nothing.
+// remoteReferences returns the keys of the imported templates that the entries of a Kyma may mean. If there is a remote
+// Kyma, only its entries may count, but more keys do not matter.
 func remoteReferences(kyma *v1beta2.Kyma) []string {
 	remote := kyma.Status.Remote
 	if remote == nil {
@@ -125,24 +125,24 @@ func remoteReferences(kyma *v1beta2.Kyma) []string {
 	return keys
 }
 
-// Asked says how a module entry asks for a user-provided template of the remote cluster.
+// Asked says how a module entry refers to a user-provided template of the remote cluster.
 type Asked string
 
 const (
-	// AskedNot: it does not; the control plane's catalog answers.
+	// AskedNot: it does not; the control plane's catalog decides.
 	AskedNot Asked = ""
-	// AskedByReference: by `remoteModuleTemplateRef`, so that nothing else answers.
+	// AskedByReference: by `remoteModuleTemplateRef`; nothing else counts.
 	AskedByReference Asked = "reference"
-	// AskedByName: by its name, which nothing in the control plane's catalog answers to.
+	// AskedByName: by a name that the control plane's catalog does not have.
 	AskedByName Asked = "name"
-	// AskedInvalid: by a reference that cannot be one, so that nothing answers.
+	// AskedInvalid: by an invalid reference, so nothing matches.
 	AskedInvalid Asked = "invalid"
 )
 
-// AskedRemote says whether and where in the remote cluster a module entry asks for a user-provided template. The
-// control plane's own are never shadowed: a reference to a place that one of them is synced to, or that one
-// of their copies is at, asks for nothing there, and so does a name that the control plane knows. Without
-// remote side, remoteNamespace is empty and nothing is asked.
+// AskedRemote returns whether a module entry refers to a user-provided template, and to which place in the remote
+// cluster. It never hides templates of the control plane. Therefore it returns AskedNot for a reference to a place that
+// has a copy of the control plane's template, and for a name that the control plane knows. Without a remote cluster,
+// remoteNamespace is empty and AskedRemote returns AskedNot.
 func AskedRemote(ctx context.Context, index Index, settings Settings, module v1beta2.Module, remoteNamespace string) (
 	namespace, name string, asked Asked, err error,
 ) {
@@ -179,7 +179,7 @@ func AskedRemote(ctx context.Context, index Index, settings Settings, module v1b
 	return namespace, name, AskedByName, nil
 }
 
-// isOurName tells whether a place in the remote cluster is that of a copy of a template of the control plane.
+// isOurName reports whether a place in the remote cluster has a synced copy of a template of the control plane.
 func isOurName(ctx context.Context, index Index, settings Settings, namespace, name, remoteNamespace string) (bool, error) {
 	if namespace != remoteNamespace {
 		return false, nil
@@ -193,9 +193,9 @@ func isOurName(ctx context.Context, index Index, settings Settings, namespace, n
 	}), nil
 }
 
-// UserProvided returns the imported templates that a module entry means. With only, nothing else may answer for
-// the entry, also where none was imported: it asks for one by reference. Without, they answer where the
-// control plane's catalog has nothing.
+// UserProvided returns the imported templates that a module entry means. Only is true if the entry refers to one by
+// reference. Then nothing else may match the entry, even if no template was imported. Otherwise the imported templates
+// count only if the control plane's catalog has nothing of that name.
 func UserProvided(ctx context.Context, index Index, settings Settings, kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (
 	templates []*v1beta2.ModuleTemplate, only bool, err error,
 ) {

@@ -22,7 +22,7 @@ func imported(kyma *v1beta2.Kyma, ref string) *v1beta2.ModuleTemplate {
 	return template
 }
 
-func TestAnImportedTemplateAnswersToItsOwnKymaOnly(t *testing.T) {
+func TestOnlyItsOwnKymaFindsAnImportedTemplate(t *testing.T) {
 	kyma := desiredtest.Kyma()
 	key := desired.RemoteTemplateKey("kyma-uid", "kyma-system", "mine")
 	template := imported(kyma, "kyma-system/mine")
@@ -36,26 +36,26 @@ func TestAnImportedTemplateAnswersToItsOwnKymaOnly(t *testing.T) {
 	require.False(t, ok)
 
 	template.OwnerReferences[0].Controller = nil
-	require.Empty(t, desired.KeysOfTemplate(template), "without an owner it serves nobody")
+	require.Empty(t, desired.KeysOfTemplate(template), "a template without an owner has no keys")
 	require.Empty(t, desired.KeysOfTemplate(imported(kyma, "not a name")))
-	require.Empty(t, desired.KeysOfTemplate(imported(kyma, "mine")), "it does not say which namespace")
+	require.Empty(t, desired.KeysOfTemplate(imported(kyma, "mine")), "the namespace is missing")
 }
 
-func TestWhichRemoteTemplateAModuleEntryMeans(t *testing.T) {
+func TestTheRemoteTemplateOfAModuleEntry(t *testing.T) {
 	for name, test := range map[string]struct {
 		module   v1beta2.Module
 		ref, key string
 	}{
-		"a name is one of the remote namespace": {
+		"a name is in the remote namespace": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"}, ref: "kyma-system/mine", key: "@remote/u/kyma-system/mine",
 		},
 		"a namespace can be given": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "default/mine-1.0.0"}, ref: "default/mine-1.0.0", key: "@remote/u/default/mine-1.0.0",
 		},
-		"a component name is none":              {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "example.com/a/b"}},
-		"an empty namespace is none":            {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "/mine"}},
-		"a path is none":                        {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "default/../x"}},
-		"without a reference the name may mean": {module: v1beta2.Module{Name: "default/mine"}, key: "@remote/u/default/mine"},
+		"a component name is not a reference":   {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "example.com/a/b"}},
+		"an empty namespace is not a reference": {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "/mine"}},
+		"a path is not a reference":             {module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "default/../x"}},
+		"without a reference the name counts":   {module: v1beta2.Module{Name: "default/mine"}, key: "@remote/u/default/mine"},
 		"a name that no object can have":        {module: v1beta2.Module{Name: "Mine"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,13 +70,13 @@ func TestWhichRemoteTemplateAModuleEntryMeans(t *testing.T) {
 	}
 }
 
-func TestAKymaIsConcernedByWhatItsEntriesMeanInTheRemoteCluster(t *testing.T) {
+func TestAKymaRefersToTheRemoteTemplatesOfItsEntries(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma("first"), v1beta2.SyncGenerationDefault, "regular",
 		v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"})
 	require.Subset(t, desired.References(kyma), []string{
 		desired.RemoteTemplateKey(kyma.UID, "kyma-system", "mine"), desired.RemoteTemplateKey(kyma.UID, "kyma-system", "first"),
 	})
-	require.NotContains(t, strings.Join(desired.References(desiredtest.Kyma("first")), " "), "@remote/", "nothing was read there yet")
+	require.NotContains(t, strings.Join(desired.References(desiredtest.Kyma("first")), " "), "@remote/", "the remote cluster was not read yet")
 }
 
 func TestNamesOfImportedTemplatesAreShortAndDiffer(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNamesOfImportedTemplatesAreShortAndDiffer(t *testing.T) {
 	require.Regexp(t, `^kyma-sample-remote-[0-9a-f]{16}$`, name)
 	require.Equal(t, name, desired.ImportedName(kyma, "kyma-system", "mine"))
 	require.NotEqual(t, name, desired.ImportedName(kyma, "kyma-system", "other"))
-	kyma.UID = "made anew"
+	kyma.UID = "recreated"
 	require.NotEqual(t, name, desired.ImportedName(kyma, "kyma-system", "mine"))
 
 	kyma.Name = strings.Repeat("a", 38) + "-" + strings.Repeat("b", 60)
@@ -94,7 +94,7 @@ func TestNamesOfImportedTemplatesAreShortAndDiffer(t *testing.T) {
 	require.NotContains(t, long, "--")
 }
 
-func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
+func TestWhenAnEntryRefersToATemplateOfTheRemoteCluster(t *testing.T) {
 	ctx := context.Background()
 	kyma := desiredtest.Kyma()
 	theirs := desiredtest.ChannelTemplate("foreign", "regular", "1.0.0")
@@ -113,18 +113,18 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"},
 			asked:  desired.AskedByReference, place: "kyma-system/mine", found: 1, only: true,
 		},
-		"by reference to what was not imported": {
+		"by reference to a template that was not imported": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "kyma-system/missing"},
 			asked:  desired.AskedByReference, place: "kyma-system/missing", only: true,
 		},
-		"a reference to a copy of the control plane's means the control plane's": {
+		"a reference to a synced copy means the control plane's template": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "kyma-system/keda-regular"},
 		},
-		"elsewhere there are no copies": {
+		"other namespaces have no synced copies": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "default/keda-regular"},
 			asked:  desired.AskedByReference, place: "default/keda-regular", only: true,
 		},
-		"what is no reference": {
+		"an invalid reference": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "example.com/a/b"}, asked: desired.AskedInvalid, only: true,
 		},
 		"by a name that the control plane does not know": {
@@ -154,7 +154,7 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 
 			templates, _, err = desired.UserProvided(ctx, index, desired.Settings{}, "other-uid", test.module, "kyma-system")
 			require.NoError(t, err)
-			require.Empty(t, templates, "it is no other Kyma's")
+			require.Empty(t, templates, "no other Kyma finds the template")
 			_, _, asked, err = desired.AskedRemote(ctx, index, desired.Settings{}, test.module, "")
 			require.NoError(t, err)
 			require.Equal(t, desired.AskedNot, asked, "without a remote cluster")

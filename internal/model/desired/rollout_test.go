@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestWhichChangesConcernManyKymas(t *testing.T) {
+func TestChangesThatConcernManyKymas(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*fixture)
 		many   bool
@@ -24,7 +24,7 @@ func TestWhichChangesConcernManyKymas(t *testing.T) {
 			meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"}
 			w.others = append(w.others, meta, desiredtest.Template("warden", "1.0.0"))
 		}, true},
-		"a mandatory module that goes": {func(w *fixture) {
+		"a removed mandatory module": {func(w *fixture) {
 			meta := desiredtest.ReleaseMeta("warden", "regular=1.0.0")
 			meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 			w.others = append(w.others, meta)
@@ -42,7 +42,7 @@ func TestWhichChangesConcernManyKymas(t *testing.T) {
 			require.Equal(t, tc.many, desired.OnlySharedChanged(before, changed.digest(t)))
 		})
 	}
-	require.False(t, desired.OnlySharedChanged("of an earlier release", newFixture().digest(t)), "what is not known does not wait")
+	require.False(t, desired.OnlySharedChanged("of an earlier release", newFixture().digest(t)), "an unknown change does not wait")
 }
 
 func TestAnImagePullSecretConcernsManyKymas(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// SecretVersion says which access Secret there is, in which version, without its content.
+// SecretVersion identifies a version of a Secret, without its content.
 type SecretVersion struct {
 	Namespace       string    `json:"namespace"`
 	Name            string    `json:"name"`
@@ -16,16 +16,16 @@ type SecretVersion struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// PullSecret says which version there is of the Secret with which remote clusters pull images.
+// PullSecret returns the present version of the Secret with which remote clusters pull images.
 type PullSecret func(ctx context.Context) (SecretVersion, error)
 
-// AccessSource names the access Secrets for Kymas of a name in a namespace, ordered by name; *fleet.Fleet does.
+// AccessSource finds the access Secrets for Kymas of a name in a namespace, sorted by name; *fleet.Fleet implements it.
 type AccessSource interface {
 	Secrets(ctx context.Context, namespace, kymaName string) ([]SecretVersion, error)
 }
 
-// Secrets lists the Secrets that decide what is done for a Kyma: its access Secrets, and the image pull Secret where
-// it is synchronized and one is configured; pull may be nil otherwise.
+// Secrets returns the Secrets that decide what is done for a Kyma: its access Secrets and, if the Kyma is synchronized,
+// the image pull Secret. Pull is nil if no image pull Secret is configured.
 func Secrets(ctx context.Context, secrets AccessSource, pull PullSecret, settings Settings, kyma *v1beta2.Kyma) ([]SecretVersion, error) {
 	versions, err := AccessSecrets(ctx, secrets, settings, kyma)
 	if err != nil || pull == nil || !SyncOf(kyma, settings).Enabled {
@@ -38,9 +38,9 @@ func Secrets(ctx context.Context, secrets AccessSource, pull PullSecret, setting
 	return append(versions, version), nil
 }
 
-// AccessSecrets lists the access Secrets of a synchronized Kyma, by metadata only: those in its own
-// namespace, else those in Settings.AccessSecretNamespace (docs/contract.md#access). More than one is not
-// decided here.
+// AccessSecrets returns the access Secrets of a synchronized Kyma, by metadata only: the Secrets in its own namespace,
+// else those in Settings.AccessSecretNamespace (docs/contract.md#access). It returns all of them if there are several;
+// the caller decides.
 func AccessSecrets(ctx context.Context, secrets AccessSource, settings Settings, kyma *v1beta2.Kyma) ([]SecretVersion, error) {
 	sync := SyncOf(kyma, settings)
 	if !sync.Enabled || sync.Strategy == v1beta2.SyncStrategyLocalClient {

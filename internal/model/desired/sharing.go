@@ -10,22 +10,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// LabelSharedModule is on every Manifest that is for the control plane's own cluster: its value is that of SharedModule
-// for its component. The Manifests of several Kymas that have the same value are one installation
-// (docs/contract.md#namespaces-and-defaults): together they are the list of its owners. One of them holds it (Holder);
-// the others show what it shows.
+// LabelSharedModule is on every Manifest for the control plane's own cluster. Its value is the SharedModule of its
+// component. The Manifests of several Kymas with the same value are the owners of one shared installation
+// (docs/contract.md#namespaces-and-defaults). One of them, the Holder, installs the module. The others show the
+// Holder's status.
 const LabelSharedModule = shared.OperatorGroup + "/shared-module"
 
-// SharedModule is the value of LabelSharedModule for a component.
+// SharedModule returns the value of LabelSharedModule for a component.
 func SharedModule(component string) string { return DigestOf(component)[:16] }
 
-// IsShared tells whether a Manifest is one of the owners of an installation in the control plane's own cluster.
+// IsShared reports whether a Manifest is an owner of an installation in the control plane's own cluster.
 func IsShared(m *v1beta2.Manifest) bool {
 	return InControlPlane(m) && m.Labels[LabelSharedModule] != "" && !m.IsUnmanaged() && m.DeletionTimestamp.IsZero()
 }
 
-// Holder is the one of the owners of an installation in the control plane that installs it: one that did so already,
-// else the oldest. It is the same for everybody who asks; nil where there is no owner.
+// Holder returns the owner that installs a shared module: one that has already installed it, else the oldest. Every
+// caller gets the same result. It is nil if there is no owner.
 func Holder(manifests []v1beta2.Manifest) *v1beta2.Manifest {
 	var holder *v1beta2.Manifest
 	for i := range manifests {

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-func TestWhichManifestHoldsASharedModule(t *testing.T) {
+func TestTheHolderOfASharedModule(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	owner := func(name string, age int, change func(*v1beta2.Manifest)) v1beta2.Manifest {
 		m := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
@@ -30,10 +30,10 @@ func TestWhichManifestHoldsASharedModule(t *testing.T) {
 		owners []v1beta2.Manifest
 		want   string
 	}{
-		"nobody":                           {},
-		"the oldest":                       {owners: []v1beta2.Manifest{owner("a", 1, nil), owner("b", 2, nil)}, want: "b"},
-		"of equal age the first by name":   {owners: []v1beta2.Manifest{owner("b", 1, nil), owner("a", 1, nil)}, want: "a"},
-		"one that installed it goes first": {owners: []v1beta2.Manifest{owner("a", 9, nil), owner("b", 1, installed)}, want: "b"},
+		"nobody":                         {},
+		"the oldest":                     {owners: []v1beta2.Manifest{owner("a", 1, nil), owner("b", 2, nil)}, want: "b"},
+		"of equal age the first by name": {owners: []v1beta2.Manifest{owner("b", 1, nil), owner("a", 1, nil)}, want: "a"},
+		"one that has installed it":      {owners: []v1beta2.Manifest{owner("a", 9, nil), owner("b", 1, installed)}, want: "b"},
 		"of two that installed it the oldest": {
 			owners: []v1beta2.Manifest{owner("a", 1, installed), owner("b", 2, installed)}, want: "b",
 		},

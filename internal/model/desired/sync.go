@@ -10,32 +10,32 @@ import (
 
 // Sync says whether and where a Kyma is synchronized (docs/contract.md#generations).
 type Sync struct {
-	// Enabled is true when the Kyma has a remote cluster.
+	// Enabled is true if the Kyma has a remote cluster.
 	Enabled bool
-	// Generation says which rules decide about names and about whose modules are wanted.
+	// Generation selects the rules about names and about which Kyma's modules are wanted.
 	Generation v1beta2.SyncGeneration
-	// Strategy says how access is found.
+	// Strategy says how access to the cluster is found.
 	Strategy v1beta2.SyncStrategy
-	// Name and Namespace are those of the remote Kyma. The namespace is also where modules go that do not
-	// say otherwise, whether the Kyma is synchronized or not.
+	// Name and Namespace are the name and namespace of the remote Kyma. Namespace is also the default for modules,
+	// whether the Kyma is synchronized or not.
 	Name, Namespace string
-	// CopyModules tells whether the remote Kyma is created with the modules of the control plane's Kyma.
+	// CopyModules is true if the remote Kyma is created with the modules of the control plane's Kyma.
 	CopyModules bool
-	// Catalog tells whether the module catalog is kept in the remote cluster.
+	// Catalog is true if the module catalog is copied to the remote cluster.
 	Catalog bool
-	// MoveTo is where the remote Kyma is to be and by which rules, where that is not as recorded: an ordered move
-	// brings it there. Nil where it is.
+	// MoveTo is the desired place of the remote Kyma if it differs from the recorded one; else nil. An ordered move
+	// brings the remote Kyma there.
 	MoveTo *Place
 }
 
-// Place is where a remote Kyma is, and by which rules.
+// Place is the place of a remote Kyma, and the rules that decided it.
 type Place struct {
 	Name, Namespace string
 	Generation      v1beta2.SyncGeneration
 }
 
-// SyncOf works out the synchronization of a Kyma. Where the remote Kyma is, `.status.remote` says once it was
-// recorded there; a change of that is an ordered move (docs/design/sync.md#place-and-move).
+// SyncOf computes the synchronization of a Kyma. Once the place of the remote Kyma is recorded in `.status.remote`, the
+// record counts. A change of the place is an ordered move (docs/design/sync.md#place-and-move).
 func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 	settings = settings.WithDefaults()
 	s := Sync{
@@ -70,20 +70,20 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 	return s
 }
 
-// LocalClientRefused tells whether a Kyma is to be synchronized into the control plane's own cluster with our own
-// rights (strategy `local-client`), which is refused: in ModeControlPlane it needs AllowControlPlaneModules, as modules
-// for the control plane do.
+// LocalClientRefused reports whether a Kyma asks to be synchronized into the control plane's own cluster with our own
+// permissions (strategy `local-client`) and must be refused. In ModeControlPlane that needs AllowControlPlaneModules,
+// like modules for the control plane.
 func (s Sync) LocalClientRefused(settings Settings) bool {
 	return s.Enabled && s.Strategy == v1beta2.SyncStrategyLocalClient && !settings.LocalClientAllowed()
 }
 
-// Placed tells whether a synchronization has begun in the remote cluster, which fixes where. Before that the status
-// only says that the cluster could not be reached.
+// Placed reports whether a synchronization has begun in the remote cluster, which fixes the place. Before that, the
+// status only says that the cluster could not be reached.
 func Placed(kyma *v1beta2.Kyma) bool {
 	return kyma.Status.Remote != nil && kyma.Status.Remote.Cluster != ""
 }
 
-// IsAccepted tells whether the remote Kyma was accepted, thus completely read at least once, so that what it asks for is
+// IsAccepted reports whether the remote Kyma was accepted: it was read completely at least once, so its modules are
 // known.
 func IsAccepted(kyma *v1beta2.Kyma) bool {
 	return kyma.Status.Remote != nil && kyma.Status.Remote.UID != ""

@@ -6,14 +6,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReasonControlPlaneTarget is the reason of faults and refusals where a module, or the synchronization itself, would go
-// into the control plane's own cluster, which is not allowed.
+// ReasonControlPlaneTarget is the reason of faults and refusals if a module, or the synchronization itself, would go
+// into the control plane's own cluster without permission.
 const ReasonControlPlaneTarget = "ControlPlaneTargetNotAllowed"
 
-// What a Manifest's spec and annotations say of its target is a wish that whoever may write Manifests can utter. Into
-// the control plane's own cluster leads only what is recorded in its status, which nobody but us writes.
+// A Manifest's spec and annotations are only a request, which anyone who may write Manifests can make. A module goes
+// into the control plane's own cluster only if the Manifest's status records that, because only we write the status.
 
-// InControlPlane tells whether a Manifest's module is for the control plane's own cluster, as the target of the module.
+// InControlPlane reports whether a Manifest's module is for the control plane's own cluster because of its target.
 func InControlPlane(m *v1beta2.Manifest) bool {
 	if t := m.Status.Target; t != nil {
 		return t.Cluster == v1beta2.TargetClusterControlPlane
@@ -21,8 +21,8 @@ func InControlPlane(m *v1beta2.Manifest) bool {
 	return !m.Spec.Remote && m.Labels[LabelSharedModule] != "" && installedUnrecorded(m)
 }
 
-// ByLocalClient tells whether a Manifest reaches its cluster by strategy `local-client`, for which no access Secret is
-// needed: it is the control plane's own.
+// ByLocalClient reports whether a Manifest reaches its cluster by strategy `local-client`. That is the control plane's
+// own cluster and needs no access Secret.
 func ByLocalClient(m *v1beta2.Manifest) bool {
 	if t := m.Status.Target; t != nil {
 		return t.Cluster == v1beta2.TargetClusterLocalClient
@@ -30,19 +30,20 @@ func ByLocalClient(m *v1beta2.Manifest) bool {
 	return m.Spec.Remote && m.Annotations[AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient) && installedUnrecorded(m)
 }
 
-// IsPlaced tells whether it is settled in which cluster a Manifest's module is: another one would have to get it anew.
+// IsPlaced reports whether the cluster of a Manifest's module is fixed. In another cluster, the module would have to be
+// installed from scratch.
 func IsPlaced(m *v1beta2.Manifest) bool {
 	return m.Status.Target != nil || installedUnrecorded(m) || len(m.Status.Synced) > 0
 }
 
-// installedUnrecorded tells whether a module was installed before targets were recorded: its status says that it was,
-// and that is as good as a record.
+// installedUnrecorded reports whether a module was installed before targets were recorded. Its status shows the
+// installation, which counts like a record.
 func installedUnrecorded(m *v1beta2.Manifest) bool {
 	return m.Status.InstalledRef != "" || len(m.Status.Inventory) > 0
 }
 
-// WantsControlPlane is how a Manifest's spec and annotations ask for the control plane's own cluster; empty where they
-// ask for the remote one. Nothing may follow from it but that a record of it is looked up, or made by whoever decided it.
+// WantsControlPlane returns how a Manifest's spec and annotations ask for the control plane's own cluster; empty if
+// they ask for the remote cluster. Callers may only use the result to check or write the record of the decision.
 func WantsControlPlane(m *v1beta2.Manifest) v1beta2.TargetCluster {
 	switch {
 	case !m.Spec.Remote:
@@ -53,8 +54,8 @@ func WantsControlPlane(m *v1beta2.Manifest) v1beta2.TargetCluster {
 	return ""
 }
 
-// IsDecided tells whether the target of a Manifest was decided for its present spec. The Manifest must be complete: a
-// cache leaves out what the digest is of.
+// IsDecided reports whether the target of a Manifest was decided for its present spec. The Manifest must be complete,
+// because a cache leaves out fields that the digest covers.
 func IsDecided(m *v1beta2.Manifest) bool {
 	wants, record := WantsControlPlane(m), m.Status.Target
 	if wants == "" {
@@ -63,13 +64,15 @@ func IsDecided(m *v1beta2.Manifest) bool {
 	return record != nil && record.Cluster == wants && record.SpecDigest == SpecDigest(m.Spec)
 }
 
-// IsEdited tells whether somebody else changed the spec of a Manifest since we wrote it. The Manifest must be complete.
+// IsEdited reports whether someone else changed the spec of a Manifest since we wrote it. The Manifest must be
+// complete.
 func IsEdited(m *v1beta2.Manifest) bool {
 	written := m.Annotations[AnnotationSpecDigest]
 	return written != "" && written != SpecDigest(m.Spec)
 }
 
-// SpecDigest is a digest of a Manifest's spec, whatever the order of the fields in its default custom resource.
+// SpecDigest returns a digest of a Manifest's spec. It does not depend on the order of fields in the default custom
+// resource.
 func SpecDigest(spec v1beta2.ManifestSpec) string {
 	var resource any
 	if spec.Resource != nil && len(spec.Resource.Raw) > 0 {

@@ -14,9 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// isFormer tells whether a Manifest is what a build before RemoteAgents made for an agent. No module's has such a name, but
-// where a long name of the Kyma was cut: there the annotation tells them apart. The annotation alone does not count, or
-// whoever may annotate a module's Manifest could have its inventory forgotten.
+// isFormer reports whether a build before RemoteAgents created a Manifest for an agent. The name tells, because no
+// module's Manifest has such a name. If the name was cut because the Kyma's name is long, the annotation tells. The
+// annotation alone does not count: otherwise anyone who may annotate a module's Manifest could make us forget its
+// inventory.
 func isFormer(m *v1beta2.Manifest) bool {
 	if shared.IsRemoteAgentName(m.Name) {
 		return true
@@ -25,9 +26,10 @@ func isFormer(m *v1beta2.Manifest) bool {
 	return annotated && m.Name == shared.ManifestName(m.KymaName(), shared.AgentComponent, shared.AgentName)
 }
 
-// ReleaseFormers deletes the Manifests that builds before RemoteAgents made for agents, of those that are known and chosen.
-// Nothing is removed from remote clusters: a RemoteAgent has the agent from then on, whose objects carry the same mark. It may
-// be repeated, and does what it can before it returns an error.
+// ReleaseFormers deletes the Manifests that builds before RemoteAgents created for agents, as far as known lists them
+// and chosen selects them. It removes nothing from remote clusters: from then on a RemoteAgent owns the agent, because
+// its objects carry the same ownership annotation. ReleaseFormers is safe to repeat, and tries all Manifests before it
+// returns an error.
 func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, chosen func(*v1beta2.Manifest) bool) error {
 	switch wrapped := known.(type) {
 	case reader:
@@ -52,7 +54,7 @@ func ReleaseFormers(ctx context.Context, known client.Reader, c client.Client, c
 }
 
 func releaseFormer(ctx context.Context, c client.Client, m *v1beta2.Manifest) error {
-	// Without its finalizers it is gone at once, so that no workflow ever sees that it is being deleted.
+	// Without finalizers the Manifest disappears at once, so no workflow ever sees it being deleted.
 	off, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": nil,
 	}})

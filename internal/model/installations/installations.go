@@ -1,6 +1,7 @@
-// Package installations lets the engine treat an agent like a module. In the control plane an agent is a RemoteAgent,
-// because scripts of operators act on all Manifests of a Kyma or of all mandatory modules. Whoever reads and writes through
-// this package finds it as a Manifest, with the name of the RemoteAgent (shared.IsRemoteAgentName).
+// Package installations lets the engine treat an agent like a module. In the control plane an agent is a RemoteAgent
+// and not a Manifest, because operators have scripts that act on all Manifests of a Kyma or of all mandatory modules.
+// The readers and clients of this package return a RemoteAgent as a Manifest with the RemoteAgent's name
+// (shared.IsRemoteAgentName).
 package installations
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Reader returns a reader that finds RemoteAgents as Manifests. Where the control plane does not define RemoteAgents, because
-// only upstream runs there, it finds none.
+// Reader returns a reader that finds RemoteAgents as Manifests. If the control plane does not define RemoteAgents,
+// because only upstream runs there, the reader finds none.
 func Reader(r client.Reader) client.Reader {
 	switch r.(type) {
 	case reader, *writer:
@@ -26,7 +27,7 @@ func Reader(r client.Reader) client.Reader {
 	return reader{r}
 }
 
-// Client returns a client that finds and writes RemoteAgents as Manifests.
+// Client returns a client that reads and writes RemoteAgents as Manifests.
 func Client(c client.Client) client.Client {
 	if _, ok := c.(*writer); ok {
 		return c
@@ -34,7 +35,8 @@ func Client(c client.Client) client.Client {
 	return &writer{Client: c}
 }
 
-// Resource returns what there is in the control plane for a Manifest of the engine: a RemoteAgent for an agent's.
+// Resource returns the object of the control plane that a Manifest of the engine stands for: a RemoteAgent if the
+// Manifest is an agent's.
 func Resource(m *v1beta2.Manifest) client.Object {
 	if !shared.IsRemoteAgentName(m.Name) {
 		return m
@@ -66,7 +68,7 @@ func get(ctx context.Context, r client.Reader, key client.ObjectKey, into client
 	})
 }
 
-// list adds the RemoteAgents to a list of Manifests, and takes out what earlier builds made for agents.
+// list adds the RemoteAgents to a list of Manifests, and removes the Manifests that earlier builds created for agents.
 func list(ctx context.Context, r client.Reader, into client.ObjectList, options []client.ListOption) error {
 	err := r.List(ctx, into, options...)
 	manifests, ok := into.(*v1beta2.ManifestList)
@@ -93,8 +95,9 @@ func list(ctx context.Context, r client.Reader, into client.ObjectList, options 
 	return nil
 }
 
-// as calls a function with the resource that there is for an object: the object itself, but for a Manifest with the name of
-// a RemoteAgent. Whatever the function does to the resource, it does to the object.
+// as calls a function with the resource that an object stands for: a RemoteAgent if it is a Manifest with a
+// RemoteAgent's name, else the object itself. Both share their memory, so changes to the resource are changes to the
+// object.
 func as(object client.Object, name string, call func(resource client.Object) error) error {
 	if !shared.IsRemoteAgentName(name) {
 		return call(object)
@@ -106,7 +109,8 @@ func as(object client.Object, name string, call func(resource client.Object) err
 	return named(object, func() error { return call(resource) })
 }
 
-// named calls a function while an object that names the kind Manifest names RemoteAgent. It names Manifest afterwards.
+// named calls a function while the kind of an object is renamed from Manifest to RemoteAgent, and restores the kind
+// afterwards.
 func named(object runtime.Object, call func() error) error {
 	kind := object.GetObjectKind()
 	rename := func(from, to string) {

@@ -27,7 +27,7 @@ func manifest(name string) *v1beta2.Manifest {
 	}
 }
 
-// What the engine does to a Manifest from its creation to its end, it does to a RemoteAgent if that is meant.
+// Each operation of the engine on the Manifest of an agent, from creation to deletion, acts on a RemoteAgent.
 func TestTheManifestOfAnAgentIsARemoteAgent(t *testing.T) {
 	cluster := desiredtest.NewCluster("1", manifest("one-keda-1"))
 	c, name := installations.Client(cluster), shared.RemoteAgentName("one")
@@ -45,13 +45,13 @@ func TestTheManifestOfAnAgentIsARemoteAgent(t *testing.T) {
 	object := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(object.Object, "status")
 	require.NoError(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test")))
-	require.Equal(t, shared.KindManifest, object.GetKind(), "to the engine it is a Manifest")
+	require.Equal(t, shared.KindManifest, object.GetKind(), "the engine sees a Manifest")
 	require.Equal(t, []string{shared.FinalizerManifest}, there().Finalizers)
 
 	m := &v1beta2.Manifest{}
 	require.NoError(t, c.Get(t.Context(), key, m))
 	require.NotEqual(t, shared.KindRemoteAgent, m.Kind)
-	require.IsType(t, &v1beta2.RemoteAgent{}, installations.Resource(m), "Events are about what there is")
+	require.IsType(t, &v1beta2.RemoteAgent{}, installations.Resource(m), "Events are about the stored object")
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest))
 	require.NoError(t, c.Get(t.Context(), key, metadata))
@@ -81,24 +81,24 @@ func TestTheManifestOfAnAgentIsARemoteAgent(t *testing.T) {
 	m.Finalizers = nil
 	require.NoError(t, c.Patch(t.Context(), m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), key, m)))
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "kcp-system", Name: "one-keda-1"}, m), "a module's is a Manifest as ever")
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "kcp-system", Name: "one-keda-1"}, m), "the Manifest of a module stays a Manifest")
 }
 
-// By its name, and where the name of the Kyma was too long for it, by the annotation too. Whose agent it was does not matter: its
-// Kyma may be gone.
+// Former Manifests are known by their name or, if the Kyma's name was too long for it, by the annotation too. They are
+// released even if their Kyma is gone.
 func TestManifestsThatEarlierBuildsMadeForAgentsAreReleased(t *testing.T) {
 	module, others := manifest("one-keda-1"), manifest(shared.RemoteAgentName("other"))
 	long := manifest(shared.ManifestName(strings.Repeat("k", 60), shared.AgentComponent, shared.AgentName))
 	long.Labels[shared.LabelKymaName] = strings.Repeat("k", 60)
 	long.Annotations = map[string]string{desired.AnnotationAgent: "{}"}
-	module.Annotations = long.Annotations // which somebody may have put there
+	module.Annotations = long.Annotations // anyone who may annotate Manifests could have put it there
 	formers := []*v1beta2.Manifest{manifest(shared.RemoteAgentName("one")), long}
 	cluster := desiredtest.NewCluster("1", module, others, formers[0], formers[1])
 	c := installations.Client(cluster)
 
 	var all v1beta2.ManifestList
 	require.NoError(t, c.List(t.Context(), &all))
-	require.Len(t, all.Items, 1, "the engine finds none of them")
+	require.Len(t, all.Items, 1, "the engine does not see former Manifests")
 	for range 2 {
 		require.NoError(t, installations.ReleaseFormers(t.Context(), installations.Reader(cluster), c, func(m *v1beta2.Manifest) bool { return m.Name != others.Name }))
 		for _, former := range formers {

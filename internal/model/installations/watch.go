@@ -14,14 +14,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Modules returns a source of the events of the Manifests of modules.
+// Modules returns a source of events about the Manifests of modules.
 func Modules[R comparable](c cache.Cache, h handler.TypedFuncs[*v1beta2.Manifest, R]) source.TypedSource[R] {
 	return source.TypedKind(c, &v1beta2.Manifest{}, h, predicate.NewTypedPredicateFuncs(func(m *v1beta2.Manifest) bool {
 		return !isFormer(m)
 	}))
 }
 
-// Agents returns a source of the events of RemoteAgents, as Manifests.
+// Agents returns a source of events about RemoteAgents, as Manifests.
 func Agents[R comparable](c cache.Cache, h handler.TypedFuncs[*v1beta2.Manifest, R]) source.TypedSource[R] {
 	type queue = workqueue.TypedRateLimitingInterface[R]
 	return source.TypedKind(c, &v1beta2.RemoteAgent{}, handler.TypedFuncs[*v1beta2.RemoteAgent, R]{

@@ -75,8 +75,8 @@ func (s status) Patch(ctx context.Context, object client.Object, patch client.Pa
 	})
 }
 
-// computed is a patch with its content, where it is one for a RemoteAgent: a merge patch is computed by comparing two objects
-// of one type.
+// computed returns the patch with its content if the object is a RemoteAgent. A merge patch must be computed before the
+// object changes its type, because it compares two objects of the same type.
 func computed(patch client.Patch, object client.Object) (client.Patch, error) {
 	if !shared.IsRemoteAgentName(object.GetName()) {
 		return patch, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// BenchmarkFingerprint measures what the sweep computes for a module of 200 objects that were read.
+// BenchmarkFingerprint measures the computation of the sweep for a module of 200 objects that were read.
 func BenchmarkFingerprint(b *testing.B) {
 	live := manyApplied(200)
 	kind := schema.GroupKind{Kind: "Service"}

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RecordOf is the record of a default custom resource; the uid is empty until it was created.
+// RecordOf returns the record of a default custom resource. The uid is empty before the object is created.
 func RecordOf(cr *unstructured.Unstructured, uid string) *v1beta2.DefaultCRRecord {
 	return &v1beta2.DefaultCRRecord{
 		APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(), UID: uid,
@@ -22,9 +22,9 @@ func RecordedCR(r *v1beta2.DefaultCRRecord) (schema.GroupVersionKind, types.Name
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// MovedOn is the record of a default custom resource after a version of its module was installed whose own default
-// custom resource is this one: with its API version, because an older one may not be served any more. The record of
-// another kind stays. It may be nil.
+// MovedOn returns the record of a default custom resource after its module was updated to a version with the default
+// custom resource cr. The record gets the API version of cr, because the cluster may no longer serve an older one. A
+// record of another kind stays unchanged. Both arguments and the result may be nil.
 func MovedOn(recorded *v1beta2.DefaultCRRecord, cr *unstructured.Unstructured) *v1beta2.DefaultCRRecord {
 	if recorded == nil || cr == nil || schema.FromAPIVersionAndKind(recorded.APIVersion, recorded.Kind).GroupKind() != cr.GroupVersionKind().GroupKind() {
 		return recorded
@@ -34,8 +34,8 @@ func MovedOn(recorded *v1beta2.DefaultCRRecord, cr *unstructured.Unstructured) *
 	return &moved
 }
 
-// IsRecorded tells whether an object is the default custom resource that we created or adopted. Where only the intent to
-// create it was recorded, it is ours when it carries our labels.
+// IsRecorded reports whether an object is the default custom resource that we created or adopted. If the record has no
+// uid, because only the intent to create the object was recorded, the object must carry our labels.
 func IsRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetadata) bool {
 	if recorded == nil || recorded.Name != cr.Name || recorded.Namespace != cr.Namespace {
 		return false
@@ -46,8 +46,7 @@ func IsRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetad
 	return recorded.UID == string(cr.UID)
 }
 
-// CreatedByUs tells whether a default custom resource without a recorded uid is the one that we created before its uid
-// was recorded.
+// CreatedByUs reports whether we created a default custom resource that has no recorded uid yet.
 func CreatedByUs(live metav1.Object) bool {
 	return live.GetLabels()[shared.LabelWatchedBy] == shared.WatchedByKyma &&
 		live.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma

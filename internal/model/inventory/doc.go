@@ -1,9 +1,10 @@
-// Package inventory is the record of which objects a Manifest has in its cluster, and of what it owns of each.
+// Package inventory records which objects a Manifest has in its cluster, and which of their fields it owns.
 //
-// Union, Record and Obsolete compute the next inventory; SetInventory writes it into a status with all that is derived
-// from it. Owner tells a Manifest's objects from those of others. ObjectHash and FingerprintOf make drift comparable
-// without the objects themselves.
+// Before it applies objects, the installation computes the next inventory with Union and finds with Obsolete the
+// objects to remove. Afterwards Record adds uids and hashes, and drops what is gone. SetInventory writes an inventory
+// and everything derived from it into a status. Owner distinguishes a Manifest's objects from the objects of others.
+// ObjectHash and FingerprintOf detect drift from metadata alone.
 //
-// Rules: an object is in the recorded inventory before it is applied, and stays there until it is gone from the cluster.
-// Nothing but SetInventory writes these fields of a status.
+// Invariants: an object is in the recorded inventory before it is applied, and stays there until it is gone from the
+// cluster. Only SetInventory writes these fields of a status.
 package inventory

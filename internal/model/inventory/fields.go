@@ -30,8 +30,8 @@ func OwnFields(managed []metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return fieldpath.NewSet()
 }
 
-// ScaledByOthers reports whether somebody set the number of a workload's replicas through its scale subresource, as
-// autoscalers and kubectl scale do.
+// ScaledByOthers reports whether a workload's replicas were set through its scale subresource, as autoscalers and
+// kubectl scale do.
 func ScaledByOthers(live metav1.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == subresourceScale && FieldsIn(&e).Has(Replicas())
@@ -40,7 +40,7 @@ func ScaledByOthers(live metav1.Object) bool {
 
 const subresourceScale = "scale"
 
-// Replicas is the path of the number of a workload's replicas.
+// Replicas returns the path of a workload's number of replicas.
 func Replicas() fieldpath.Path { return fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas) }
 
 // AppliedBy returns the fields of an object that a field manager applied and still owns; nil if there are none.

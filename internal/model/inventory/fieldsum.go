@@ -7,23 +7,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Constants of the 64 bit FNV-1a hash. It is computed inline, since a sweep sums up the fields of every object in the
-// fleet.
+// Constants of the 64-bit FNV-1a hash. The hash is computed inline, because a sweep hashes the fields of every object
+// in the fleet.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
 )
 
-// sumOfFields is a checksum of the fields of a managed fields entry that does not depend on their order.
+// sumOfFields returns a checksum of the fields of a managed fields entry. It does not depend on their order.
 //
-// The order means nothing: an API server writes the items of a list map by the values of their keys (port 80 before
-// 443) or, after a write that took the object through maps, by their text ("443" before "80"), so that writes of other
-// fields change the order of the same fields. This was seen with workloads that are scaled. So each field is hashed
-// with the path to it, and the hashes are added up.
+// The order means nothing: an API server usually writes the items of a list map by the values of their keys (port 80
+// before 443). After a write that took the object through maps, it writes them by their text ("443" before "80"). So
+// writes of other fields change the order of the same fields. We have seen this with workloads that are scaled.
+// Therefore each field is hashed with its path, and the hashes are added up.
 func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 	raw := e.FieldsV1.GetRawBytes()
 	if bytes.ContainsAny(raw, "<>&\u2028\u2029") {
-		// In a protobuf response these may be unescaped, in JSON they are escaped.
+		// A protobuf response may have these characters unescaped; JSON escapes them.
 		var escaped bytes.Buffer
 		json.HTMLEscape(&escaped, raw)
 		raw = escaped.Bytes()
@@ -40,7 +40,7 @@ func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 				paths = paths[:len(paths)-1]
 			}
 		case '"':
-			// A name; the entry consists only of names and objects of further names.
+			// A name. The entry consists only of names and objects with further names.
 			path = fnvOffset
 			if len(paths) > 0 {
 				path = paths[len(paths)-1]
@@ -52,7 +52,7 @@ func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 					path = (path ^ uint64(raw[i])) * fnvPrime
 				}
 			}
-			// A quote ends each name, so that no name is a prefix of another.
+			// Each name ends with a quote, so that no name is a prefix of another.
 			path = (path ^ '"') * fnvPrime
 			total += mix(path)
 		}

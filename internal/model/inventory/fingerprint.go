@@ -17,14 +17,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// annotationHook is on objects of a chart that are run and not kept: that one is absent afterwards is no drift.
+// annotationHook marks the hooks of a chart. They run once and may be gone afterwards, which is not drift.
 const annotationHook = "helm.sh/hook"
 
-// ObjectHash is a hash over what we own of an object by the server's record (API version and fields of our Apply entry,
-// without its time) and over the digest of the rendered object, which is in an annotation. It changes when somebody
-// changes or removes a field of ours, or when the object is not the rendering that was applied last. It stays when
-// others add fields or write the status, and applying again restores the same hash
-// (docs/design/install-and-drift.md#ownership-hash; shown on a real API server by TestTheHash…). It is empty when we own
+// ObjectHash returns a hash of what we own of an object. It covers our Apply entry in the managed fields (API version
+// and fields, without the time) and the annotation with the digest of the rendered object. The hash changes if someone
+// changes or removes a field of ours, or if the object is not the rendering that we applied last. It stays if others
+// add fields or write the status, and applying again restores the same hash
+// (docs/design/install-and-drift.md#ownership-hash; shown on a real API server by TestTheHash…). It is empty if we own
 // nothing.
 //
 // The managed fields of the object must have the bytes that the server sent.
@@ -42,7 +42,7 @@ func ObjectHash(live metav1.Object) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// OwnEntry is the managed fields entry of what we applied of an object; nil when we own nothing of it.
+// OwnEntry returns the managed fields entry of our apply; nil if we own nothing of the object.
 func OwnEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	for i := range managed {
 		if e := &managed[i]; e.Manager == shared.FieldManagerModuleResources && e.Operation == metav1.ManagedFieldsOperationApply &&
@@ -53,11 +53,12 @@ func OwnEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// FingerprintEntry is what a fingerprint is made of: the id and uid of an object, and the hash of what we own of it.
+// FingerprintEntry is the part of an inventory entry that goes into a fingerprint: id, uid and the hash of what we own.
 type FingerprintEntry struct{ ID, UID, Hash string }
 
-// Fingerprint is a digest over the objects of an inventory, or of a part of it, except those that run once, which may be
-// cleaned up at any time, and those of which we own nothing: namespaces that existed before the module.
+// Fingerprint returns a digest over the objects of an inventory, or of a part of it. It leaves out objects that run
+// once, because they may be deleted at any time, and objects of which we own nothing: namespaces that existed before
+// the module.
 func Fingerprint(inventory []v1beta2.InventoryEntry) string {
 	entries := make([]FingerprintEntry, 0, len(inventory))
 	for _, e := range inventory {
@@ -68,7 +69,7 @@ func Fingerprint(inventory []v1beta2.InventoryEntry) string {
 	return FingerprintOf(entries)
 }
 
-// FingerprintOf is the digest over these objects, in any order; empty for none. It sorts them.
+// FingerprintOf returns the digest over entries in any order; empty if there are none. It sorts the entries.
 func FingerprintOf(entries []FingerprintEntry) string {
 	if len(entries) == 0 {
 		return ""
@@ -82,15 +83,15 @@ func FingerprintOf(entries []FingerprintEntry) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
-// RunsOnce tells whether an object runs once for a version: a Job or a hook.
+// RunsOnce reports whether an object runs once for a version: a Job or a hook.
 func RunsOnce(e v1beta2.InventoryEntry) bool {
 	gvk, _, err := e.Object()
 	return e.Ran != "" || err == nil && kinds.IsJob(gvk.GroupKind())
 }
 
-// InFingerprint tells whether a live object with our ownership annotation is part of an inventory's fingerprint. An
-// object with a controller is not, unless we applied it: it only has copies of our annotations, as a ReplicaSet has
-// those of its Deployment.
+// InFingerprint reports whether a live object with our ownership annotation is part of an inventory's fingerprint. An
+// object with a controller is part of it only if we applied the object. Otherwise it only has copies of our
+// annotations, as a ReplicaSet has the annotations of its Deployment.
 func InFingerprint(kind schema.GroupKind, live metav1.Object) bool {
 	if _, hook := live.GetAnnotations()[annotationHook]; hook || kinds.IsJob(kind) {
 		return false

@@ -40,9 +40,9 @@ func TestTheHashCoversOurFieldsAndTheRendering(t *testing.T) {
 	require.Len(t, hash, 16)
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
 		"the time of our entry does not matter": func(o *metav1.PartialObjectMetadata) { now := metav1.Now(); ours(o).Time = &now },
-		"nor do the fields of others":           func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = fieldsOf(`{"f:a":{}}`) },
-		"nor do other annotations":              func(o *metav1.PartialObjectMetadata) { o.Annotations["a"] = "b" },
-		"nor does the object's version":         func(o *metav1.PartialObjectMetadata) { o.ResourceVersion, o.Generation = "7", 2 },
+		"fields of others do not matter":        func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = fieldsOf(`{"f:a":{}}`) },
+		"other annotations do not matter":       func(o *metav1.PartialObjectMetadata) { o.Annotations["a"] = "b" },
+		"the object's version does not matter":  func(o *metav1.PartialObjectMetadata) { o.ResourceVersion, o.Generation = "7", 2 },
 	} {
 		require.Equal(t, hash, ObjectHash(applied(change)), what)
 	}
@@ -57,7 +57,7 @@ func TestTheHashCoversOurFieldsAndTheRendering(t *testing.T) {
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
 		"what we only updated is not owned":        func(o *metav1.PartialObjectMetadata) { ours(o).Operation = "Update" },
 		"a subresource is not the object":          func(o *metav1.PartialObjectMetadata) { ours(o).Subresource = "status" },
-		"cleared managed fields are nobody's":      func(o *metav1.PartialObjectMetadata) { o.ManagedFields = nil },
+		"nobody owns cleared managed fields":       func(o *metav1.PartialObjectMetadata) { o.ManagedFields = nil },
 		"an entry without fields owns nothing":     func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = nil },
 		"what another manager applied is not ours": func(o *metav1.PartialObjectMetadata) { ours(o).Manager = "helm" },
 	} {
@@ -65,7 +65,7 @@ func TestTheHashCoversOurFieldsAndTheRendering(t *testing.T) {
 	}
 }
 
-func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
+func TestTheHashDoesNotDependOnEncodingOrOrder(t *testing.T) {
 	t.Parallel()
 	as := func(raw string) *metav1.PartialObjectMetadata {
 		return applied(func(o *metav1.PartialObjectMetadata) { o.ManagedFields[1].FieldsV1 = fieldsOf(raw) })
@@ -82,7 +82,7 @@ func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
 	}
 }
 
-func TestAFingerprintLeavesOutWhatRunsOnceAndWhatIsNotOurs(t *testing.T) {
+func TestAFingerprintLeavesOutObjectsThatRunOnceOrAreNotOurs(t *testing.T) {
 	t.Parallel()
 	inventory := []v1beta2.InventoryEntry{
 		{ID: "_ConfigMap_ns_a", Version: "v1", UID: "1", Hash: "h1"},
@@ -95,7 +95,7 @@ func TestAFingerprintLeavesOutWhatRunsOnceAndWhatIsNotOurs(t *testing.T) {
 		change(&changed[1])
 		return Fingerprint(changed)
 	}
-	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.UID = "3" }), "an object that was created again is another one")
+	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.UID = "3" }), "a recreated object is a different object")
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.Hash = "h3" }))
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.ID = "apps_Deployment_ns_c" }))
 	require.NotEqual(t, first, Fingerprint(inventory[:1]), "a deleted object is missing")
@@ -105,11 +105,11 @@ func TestAFingerprintLeavesOutWhatRunsOnceAndWhatIsNotOurs(t *testing.T) {
 		v1beta2.InventoryEntry{ID: "batch_Job_ns_j", Version: "v1", UID: "4", Hash: "h4"},
 		v1beta2.InventoryEntry{ID: "_ConfigMap_ns_hook", Version: "v1", UID: "5", Hash: "h5", Ran: "sha256:1"},
 		v1beta2.InventoryEntry{ID: "_Namespace__theirs", Version: "v1", UID: "6"},
-	)), "what runs once may be gone, and a namespace of others is not ours")
+	)), "objects that run once may be gone, and a namespace of others is not ours")
 	require.Empty(t, Fingerprint(nil))
 }
 
-func TestCopiesOfOurObjectsDoNotCount(t *testing.T) {
+func TestObjectsWithCopiedAnnotationsDoNotCount(t *testing.T) {
 	t.Parallel()
 	yes := true
 	controlled := func(o *metav1.PartialObjectMetadata) {
@@ -119,8 +119,8 @@ func TestCopiesOfOurObjectsDoNotCount(t *testing.T) {
 	replicaSet, job := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "batch", Kind: "Job"}
 	require.True(t, InFingerprint(replicaSet, applied()))
 	require.False(t, InFingerprint(replicaSet, applied(controlled, copied)), "a ReplicaSet has the annotations of its Deployment")
-	require.True(t, InFingerprint(replicaSet, applied(controlled)), "an operator may become controller of what its module installed")
-	require.True(t, InFingerprint(replicaSet, applied(copied)), "what a user copied is found")
+	require.True(t, InFingerprint(replicaSet, applied(controlled)), "an operator may become the controller of an object that its module installed")
+	require.True(t, InFingerprint(replicaSet, applied(copied)), "an object that a user copied is found")
 	require.False(t, InFingerprint(job, applied()))
 	require.False(t, InFingerprint(replicaSet, applied(func(o *metav1.PartialObjectMetadata) { o.Annotations["helm.sh/hook"] = "pre-install" })))
 }

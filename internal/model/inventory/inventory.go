@@ -12,18 +12,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// MaxInventoryBytes limits the inventory, maxSyncedBytes what is repeated of it for users, and MaxManifestBytes the whole
-// Manifest, so that it always fits into etcd, which takes 1.5 MiB (docs/design/install-and-drift.md#inventory). 64 KiB of
-// that are left for what changes later: messages, conditions, corrections, managed fields.
+// MaxInventoryBytes limits the inventory, maxSyncedBytes its copy for users in status.synced, and MaxManifestBytes the
+// whole Manifest. With these limits a Manifest always fits into etcd, which takes 1.5 MiB
+// (docs/design/install-and-drift.md#inventory). They leave 64 KiB for later changes: messages, conditions, corrections,
+// managed fields.
 const (
 	MaxInventoryBytes = 1 << 20
 	maxSyncedBytes    = 256 << 10
 	MaxManifestBytes  = 1536<<10 - 64<<10
 )
 
-// Union is the inventory before objects are applied: the old entries and the wanted ones. What is known of an object
-// stays; what the module no longer has is marked as obsolete (Leaving). The result is sorted by id, so that inventories
-// can be compared.
+// Union returns the inventory to record before objects are applied: the old entries and the wanted ones, sorted by id.
+// Known facts about an object stay. Objects that the module no longer has are marked as obsolete (Leaving).
 func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	byID := lists.By(wanted, func(e v1beta2.InventoryEntry) string { return e.ID })
 	for _, e := range old {
@@ -31,7 +31,8 @@ func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 		if both {
 			e.Version = w.Version
 			if e.Leaving {
-				// While it was obsolete, another module may have become its owner: nothing is known of it.
+				// While the object was obsolete, another module may have become its owner, so forget what we know about
+				// it.
 				e.UID, e.Hash = "", ""
 			}
 		}
@@ -41,13 +42,14 @@ func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return Sorted(byID)
 }
 
-// Obsolete are the entries that are no longer wanted.
+// Obsolete returns the entries that are no longer wanted.
 func Obsolete(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	keep := lists.Set(wanted, func(e v1beta2.InventoryEntry) string { return e.ID })
 	return lists.Filter(old, func(e v1beta2.InventoryEntry) bool { return !keep[e.ID] })
 }
 
-// Record returns the inventory with uid and hash of what was applied, and without what is gone from the cluster.
+// Record returns the inventory with uid and hash of the applied objects, and without objects that are gone from the
+// cluster.
 func Record(
 	inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.InventoryEntry, gone map[string]bool,
 ) []v1beta2.InventoryEntry {
@@ -69,7 +71,7 @@ func Sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return slices.SortedFunc(maps.Values(byID), func(a, b v1beta2.InventoryEntry) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// Count is the number of objects that the module has, without obsolete ones.
+// Count returns the number of objects that the module has, without obsolete ones.
 func Count(inventory []v1beta2.InventoryEntry) int32 {
 	total := int32(0)
 	for _, e := range inventory {
@@ -80,13 +82,13 @@ func Count(inventory []v1beta2.InventoryEntry) int32 {
 	return total
 }
 
-// Sizes of what an entry has once its object was applied.
+// Sizes of the fields that an entry gets when its object is applied.
 const (
 	uidBytes  = 36
 	hashBytes = 16
 )
 
-// Bytes is roughly the size of an inventory in etcd, once all of it was applied.
+// Bytes returns the approximate size of an inventory in etcd, after all of its objects are applied.
 func Bytes(inventory []v1beta2.InventoryEntry) int {
 	total := 0
 	for _, e := range inventory {
@@ -96,7 +98,8 @@ func Bytes(inventory []v1beta2.InventoryEntry) int {
 	return total
 }
 
-// ManifestBytes is roughly the size of a Manifest in etcd with another inventory, once all of that was applied.
+// ManifestBytes returns the approximate size of a Manifest in etcd with another inventory, after all of its objects are
+// applied.
 func ManifestBytes(m *v1beta2.Manifest, inventory []v1beta2.InventoryEntry) (int, error) {
 	rest := *m
 	rest.Status.Inventory, rest.Status.Synced, rest.Status.Kinds = nil, nil, kindsOf(inventory)
@@ -111,7 +114,8 @@ func ManifestBytes(m *v1beta2.Manifest, inventory []v1beta2.InventoryEntry) (int
 	return len(encoded) + Bytes(inventory) + min(synced, maxSyncedBytes), nil
 }
 
-// SetInventory writes an inventory into a status, with all that is derived from it. Nothing else writes these fields.
+// SetInventory writes an inventory into a status, with all fields that are derived from it. Nothing else writes these
+// fields.
 func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
 	s.Inventory = inventory
 	s.Synced = syncedOf(inventory)
@@ -119,7 +123,7 @@ func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry)
 	s.Fingerprint = Fingerprint(inventory)
 }
 
-// kindsOf lists the kinds of an inventory as `status.kinds` does, sorted. Entries that cannot be read are left out.
+// kindsOf returns the kinds of an inventory for `status.kinds`, sorted. It leaves out entries that cannot be read.
 func kindsOf(inventory []v1beta2.InventoryEntry) []string {
 	var all []string
 	for _, e := range inventory {
@@ -131,8 +135,8 @@ func kindsOf(inventory []v1beta2.InventoryEntry) []string {
 	return slices.Compact(all)
 }
 
-// syncedOf lists the objects of an inventory that were applied, as `status.synced` does: all of them, or as many as fit
-// where a module has thousands. Entries that cannot be read are left out.
+// syncedOf returns the applied objects of an inventory for `status.synced`. If a module has thousands of objects, it
+// returns only as many as fit. It leaves out entries that cannot be read.
 func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	var all []v1beta2.SyncedObject
 	room := maxSyncedBytes
@@ -152,12 +156,13 @@ func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	return all
 }
 
-// syncedBytes is how much an entry of an inventory takes in `status.synced`.
+// syncedBytes returns the approximate size of an entry in `status.synced`.
 func syncedBytes(e v1beta2.InventoryEntry) int {
 	return len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`)
 }
 
-// OfStage returns the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.
+// OfStage returns the entries of one stage. Entries that cannot be read belong to no stage, so nothing is removed for
+// them.
 func OfStage(entries []v1beta2.InventoryEntry, s kinds.Stage) []v1beta2.InventoryEntry {
 	var all []v1beta2.InventoryEntry
 	for _, e := range entries {
@@ -168,7 +173,7 @@ func OfStage(entries []v1beta2.InventoryEntry, s kinds.Stage) []v1beta2.Inventor
 	return all
 }
 
-// AppliedBefore says by id of each entry whether its object was applied before.
+// AppliedBefore returns by entry id whether the object has been applied before.
 func AppliedBefore(inventory []v1beta2.InventoryEntry) map[string]bool {
 	applied := make(map[string]bool, len(inventory))
 	for _, e := range inventory {
@@ -177,7 +182,7 @@ func AppliedBefore(inventory []v1beta2.InventoryEntry) map[string]bool {
 	return applied
 }
 
-// NeverApplied tells whether an inventory has objects, and none that we have applied: upstream had installed them.
+// NeverApplied reports whether an inventory has objects and we applied none of them, because upstream installed them.
 func NeverApplied(inventory []v1beta2.InventoryEntry) bool {
 	return len(inventory) > 0 && !slices.ContainsFunc(inventory, func(e v1beta2.InventoryEntry) bool { return e.UID == "" || e.Hash != "" })
 }

@@ -27,20 +27,20 @@ func TestInventory(t *testing.T) {
 	before := Union(old, wanted)
 	require.Equal(t, []v1beta2.InventoryEntry{
 		{ID: "_ConfigMap_ns_a", Version: "v1", UID: "1", Leaving: true}, {ID: "_ConfigMap_ns_b", Version: "v2", UID: "2"}, entry("_ConfigMap_ns_c", ""),
-	}, before, "the union keeps what is known, in the order of ids, and marks what is no longer wanted")
-	require.False(t, Union(before, old)[0].Leaving, "what is wanted again stays")
-	require.Equal(t, before, Union(before, wanted), "twice is the same")
+	}, before, "the union keeps known facts, sorts by id, and marks objects that are no longer wanted")
+	require.False(t, Union(before, old)[0].Leaving, "an object that is wanted again stays")
+	require.Equal(t, before, Union(before, wanted), "a second union changes nothing")
 	require.Equal(t, old[:1], Obsolete(old, wanted))
 	require.Empty(t, Obsolete(nil, wanted))
 
 	applied := map[string]v1beta2.InventoryEntry{"_ConfigMap_ns_c": entry("_ConfigMap_ns_c", "3"), "_ConfigMap_ns_x": entry("_ConfigMap_ns_x", "4")}
 	after := Record(before, applied, map[string]bool{"_ConfigMap_ns_a": true})
 	require.Equal(t, []v1beta2.InventoryEntry{{ID: "_ConfigMap_ns_b", Version: "v2", UID: "2"}, entry("_ConfigMap_ns_c", "3")}, after,
-		"what was not in the inventory before is not recorded, what is gone is dropped")
+		"objects that were not in the inventory are not recorded, objects that are gone are dropped")
 	require.Equal(t, []v1beta2.SyncedObject{
 		{Version: "v2", Kind: "ConfigMap", Namespace: "ns", Name: "b"}, {Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "c"},
 	}, syncedOf(after))
-	require.Empty(t, OfStage([]v1beta2.InventoryEntry{{ID: "nonsense", Version: "v1"}}, kinds.StageConfiguration), "what cannot be read has no stage")
+	require.Empty(t, OfStage([]v1beta2.InventoryEntry{{ID: "nonsense", Version: "v1"}}, kinds.StageConfiguration), "an entry that cannot be read has no stage")
 }
 
 func TestTheInventorySaysWhatWasAppliedAndOfWhichKinds(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	for i := range inventory {
 		inventory[i].UID, inventory[i].Hash = "01234567-0123-0123-0123-0123456789ab", "0123456789abcdef"
 	}
-	require.LessOrEqual(t, Bytes(inventory), MaxInventoryBytes, "what applying adds is counted before")
+	require.LessOrEqual(t, Bytes(inventory), MaxInventoryBytes, "the size includes what applying will add")
 	m := &v1beta2.Manifest{}
 	SetInventory(&m.Status, inventory)
 	encoded, err := json.Marshal(m)
@@ -98,7 +98,7 @@ func TestTheSizeOfAManifestIsKnownBeforeItsObjectsAreApplied(t *testing.T) {
 		m.Spec.Resource = &runtime.RawExtension{Raw: []byte(`{"spec":"` + strings.Repeat("x", 256<<10) + `"}`)}
 		before, err := ManifestBytes(m, inventory)
 		require.NoError(t, err)
-		require.Empty(t, m.Status, "it is not changed")
+		require.Empty(t, m.Status, "the Manifest is not changed")
 		for i := range inventory {
 			inventory[i].UID, inventory[i].Hash = "01234567-0123-0123-0123-0123456789ab", "0123456789abcdef"
 		}
@@ -110,7 +110,7 @@ func TestTheSizeOfAManifestIsKnownBeforeItsObjectsAreApplied(t *testing.T) {
 	}
 }
 
-func TestTheRecordOfADefaultCRMovesOnToTheVersionOfTheModule(t *testing.T) {
+func TestTheRecordOfADefaultCRGetsTheVersionOfTheModule(t *testing.T) {
 	t.Parallel()
 	cr := func(apiVersion, kind string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
@@ -118,7 +118,7 @@ func TestTheRecordOfADefaultCRMovesOnToTheVersionOfTheModule(t *testing.T) {
 	recorded := &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1alpha1", Kind: "Bump", Namespace: "ns", Name: "default", UID: "1"}
 	moved := MovedOn(recorded, cr("example.com/v1beta1", "Bump"))
 	require.Equal(t, &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1beta1", Kind: "Bump", Namespace: "ns", Name: "default", UID: "1"}, moved)
-	require.Equal(t, "example.com/v1alpha1", recorded.APIVersion, "what was read is not changed")
+	require.Equal(t, "example.com/v1alpha1", recorded.APIVersion, "the record that was passed in is not changed")
 	require.Equal(t, recorded, MovedOn(recorded, cr("example.com/v1", "Other")))
 	require.Equal(t, recorded, MovedOn(recorded, cr("other.com/v1", "Bump")))
 	require.Equal(t, recorded, MovedOn(recorded, nil))

@@ -13,15 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Owner is how a Manifest's objects are told from those of others.
+// Owner distinguishes a Manifest's objects from the objects of others.
 type Owner struct {
 	// Name is the value of the label app.kubernetes.io/component.
 	Name string
 	// Mark is the value of the annotation owned-by: namespace/name.
 	Mark string
-	// Run names the run of its hooks, see runOf.
+	// Run identifies the run of the Manifest's hooks, see runOf.
 	Run string
-	// previous are the marks of Manifests whose objects this one took over (manifests, sharing.go).
+	// previous are the marks of Manifests whose objects this Manifest took over (package manifests, sharing.go).
 	previous []string
 }
 
@@ -30,10 +30,10 @@ func OwnerOf(m *v1beta2.Manifest) Owner {
 	return Owner{Name: m.Name, Mark: MarkOf(m), Run: runOf(m), previous: m.Status.TakenOverFrom}
 }
 
-// MarkOf is the value of the ownership annotation on the objects of a Manifest: namespace/name.
+// MarkOf returns the value of the ownership annotation on the objects of a Manifest: namespace/name.
 func MarkOf(m *v1beta2.Manifest) string { return m.Namespace + "/" + m.Name }
 
-// At is the value of a placeholder in an encoded object.
+// At returns the value of a placeholder in an encoded object.
 func (o Owner) At(place string) string {
 	switch place {
 	case ManifestNamePlaceholder:
@@ -45,19 +45,19 @@ func (o Owner) At(place string) string {
 	}
 }
 
-// Owns tells whether a live object carries our ownership annotation. We may remove only such objects.
+// Owns reports whether a live object carries our ownership annotation. We may remove only objects that do.
 func (o Owner) Owns(live metav1.Object) bool {
 	mark := MarkOn(live)
 	return mark == o.Mark || mark != "" && slices.Contains(o.previous, mark)
 }
 
-// IsKept reports whether an object says, as Helm reads it, that it is never deleted with what it came with.
+// IsKept reports whether an object has Helm's annotation that it must never be deleted with its release.
 func IsKept(object metav1.Object) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[shared.AnnotationHelmPolicy]), shared.HelmKeep)
 }
 
-// MarkOn is the ownership annotation of a live object: ours, or else the one that upstream left, until the object is
-// applied again.
+// MarkOn returns the ownership annotation of a live object. Before an object of upstream is applied again, it has
+// upstream's annotation instead of ours.
 func MarkOn(live metav1.Object) string {
 	return cmp.Or(live.GetAnnotations()[shared.AnnotationOwnedBy], live.GetAnnotations()[shared.AnnotationOwnedByUpstream])
 }
@@ -65,7 +65,7 @@ func MarkOn(live metav1.Object) string {
 // Selector selects our objects by label. An object that lost its label is found only by its name.
 func (o Owner) Selector() string { return SelectorOf(o.Name) }
 
-// SelectorOf selects the objects of several Manifests, by the names of those.
+// SelectorOf selects the objects of several Manifests, by the names of the Manifests.
 func SelectorOf(manifests ...string) string {
 	return shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelComponent + " in (" + strings.Join(manifests, ",") + ")"
 }
@@ -87,10 +87,10 @@ func LayersRef(m *v1beta2.Manifest) string {
 	return ref
 }
 
-// NamespaceManager is the field manager for namespaces that existed before the module.
+// NamespaceManager returns the field manager for namespaces that existed before the module.
 func (o Owner) NamespaceManager() string { return shared.FieldManagerModuleResources + "/" + o.Name }
 
-// runOf names the run of the hooks of a Manifest's layers, in a form that fits into an annotation.
+// runOf identifies the run of the hooks of a Manifest's layers, in a form that fits into an annotation.
 func runOf(m *v1beta2.Manifest) string {
 	hash := fnv.New64a()
 	// A hash.Hash never returns an error from Write.
@@ -98,5 +98,5 @@ func runOf(m *v1beta2.Manifest) string {
 	return strconv.FormatUint(hash.Sum64(), 16)
 }
 
-// HookRan is what an inventory entry records of a hook that ran for these layers, in this phase.
+// HookRan returns the value that an inventory entry records for a hook that ran for these layers, in this phase.
 func HookRan(ref, phase string) string { return ref + " " + phase }

@@ -5,15 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// BuiltInKind is what is known of a kind of Kubernetes itself without asking a cluster.
+// BuiltInKind describes a kind of Kubernetes itself. It is known without asking a cluster.
 type BuiltInKind struct {
-	// Version that every supported API server serves.
+	// Version is served by every supported API server.
 	Version    string
 	Plural     string
 	Namespaced bool
 }
 
-// BuiltIn returns what is known of a kind that Kubernetes itself serves, in the groups that modules use.
+// BuiltIn returns the BuiltInKind of a kind that Kubernetes itself serves, in the groups that modules use.
 func BuiltIn(kind schema.GroupKind) (BuiltInKind, bool) {
 	known := BuiltInKind{Version: "v1", Namespaced: true}
 	switch kind.Group + "/" + kind.Kind {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestThePluralsOfKindsThatNeedNoDiscovery(t *testing.T) {
+func TestPluralsOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
 	for kind, plural := range map[string]string{
 		"/Namespace":                            "namespaces",

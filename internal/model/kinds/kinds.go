@@ -8,18 +8,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 )
 
-// IsBuiltIn tells whether Kubernetes itself serves a kind, in the groups that modules use. All other kinds count as
+// IsBuiltIn reports whether Kubernetes itself serves a kind, in the groups that modules use. All other kinds count as
 // custom resources.
 func IsBuiltIn(kind schema.GroupKind) bool {
 	_, known := BuiltIn(kind)
 	return known
 }
 
-// IsJob tells whether a kind is Job.
+// IsJob reports whether a kind is Job.
 func IsJob(kind schema.GroupKind) bool { return kind == schema.GroupKind{Group: groupBatch, Kind: Job} }
 
-// RunsToCompletion tells whether an object of a kind runs to completion. A chart's hook of any other kind is done as
-// soon as it was created.
+// RunsToCompletion reports whether objects of a kind run to completion. A chart's hook of any other kind has finished
+// as soon as it is created.
 func RunsToCompletion(kind schema.GroupKind) bool { return factsOf(kind).completes }
 
 // PodSpecPath returns the path of the pod spec in objects of a kind, and whether there is one.
@@ -40,11 +40,11 @@ func Usual() []schema.GroupVersionKind {
 	return all
 }
 
-// ExistenceOnly tells whether an object of a kind is healthy as soon as it exists.
+// ExistenceOnly reports whether an object of a kind is healthy as soon as it exists.
 func ExistenceOnly(gvk schema.GroupVersionKind) bool { return factsOf(gvk.GroupKind()).existenceOnly }
 
-// IsProtected tells whether the removal of a module never deletes an object, and no module owns it, whatever labels
-// and annotations it has.
+// IsProtected reports whether an object is protected: removing a module never deletes it, and no module owns it,
+// whatever labels and annotations it has.
 func IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 	if reserved.Object(gvk.GroupKind(), name) != "" {
 		return true
@@ -59,12 +59,13 @@ func IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 	return false
 }
 
-// IsShared tells whether several modules may have the same object of a kind. The module that created it keeps the
-// ownership annotation.
+// IsShared reports whether several modules may bring the same object of a kind. The module that created the object
+// keeps the ownership annotation.
 func IsShared(kind schema.GroupKind) bool { return factsOf(kind).shared }
 
-// HoldsData reports whether objects of a kind hold data that goes with them and that no rendering brings back: volumes
-// and what claims them, everything in a namespace, and custom resources, whose operators may clean up after them.
+// HoldsData reports whether deleting objects of a kind deletes data that no rendering restores. These kinds are volumes
+// and volume claims, StatefulSets, namespaces, CustomResourceDefinitions, and custom resources, because their operators
+// may clean up after them.
 func HoldsData(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "PersistentVolume"}, schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: Namespace},
@@ -74,13 +75,13 @@ func HoldsData(kind schema.GroupKind) bool {
 	return !IsBuiltIn(kind)
 }
 
-// RunsPods tells whether a workload of a kind has pods that say why it is not ready.
+// RunsPods reports whether a workload of a kind has pods that say why it is not ready.
 func RunsPods(kind schema.GroupKind) bool {
 	known := factsOf(kind)
 	return known.health && known.podSpec != noPodSpec
 }
 
-// DefinitionKind is the kind CustomResourceDefinition.
+// DefinitionKind returns the kind CustomResourceDefinition.
 func DefinitionKind() schema.GroupKind {
 	return schema.GroupKind{Group: GroupExtensions, Kind: CRD}
 }

@@ -10,18 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource says how the API server addresses a kind.
+// Resource is the REST resource of a kind.
 type Resource struct {
 	schema.GroupVersionResource
 	Namespaced bool
 }
 
-// Definition is what a module's own CustomResourceDefinition says of a kind.
+// Definition describes a kind that a module's own CustomResourceDefinition defines.
 type Definition struct {
 	plural     string
 	namespaced bool
 	versions   []string
-	// Converted is true when a webhook converts between the versions.
+	// Converted is true if a webhook converts between the versions.
 	Converted bool
 }
 
@@ -30,15 +30,15 @@ type ClusterMapper interface {
 	Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error)
 }
 
-// Mapper says how the kinds of one module are addressed. Kinds that the module defines itself and built-in kinds cost
-// no request.
+// Mapper maps the kinds of one module to resources. It sends no request for built-in kinds and for kinds that the
+// module defines itself.
 type Mapper struct {
 	// Own are the kinds that the module defines.
 	Own     map[schema.GroupKind]Definition
 	Cluster ClusterMapper
 }
 
-// Resource returns how objects of a kind are addressed.
+// Resource returns the resource of a kind.
 func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	if d, ok := k.Own[gvk.GroupKind()]; ok {
 		for _, version := range d.versions {
@@ -50,8 +50,8 @@ func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Reso
 	return k.Cluster.Resource(ctx, gvk)
 }
 
-// Served returns how objects of a kind are addressed: in this version, or in another one if the cluster does not serve
-// it any more. The objects are the same, so a record of an object outlives the version in it.
+// Served returns the resource of a kind, in this version or, if the cluster no longer serves it, in another one. The
+// objects are the same in each version, so a record of an object stays valid when its version is no longer served.
 func (k Mapper) Served(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
 	resource, err := k.Resource(ctx, gvk)
 	if gvk.Version != "" && meta.IsNoMatchError(err) {
@@ -61,7 +61,7 @@ func (k Mapper) Served(ctx context.Context, gvk schema.GroupVersionKind) (Resour
 	return resource, err
 }
 
-// GroupVersions are the API versions that the module's definitions serve.
+// GroupVersions returns the API versions that the module's definitions serve, with the kinds in each.
 func (k Mapper) GroupVersions() map[schema.GroupVersion][]string {
 	all := map[schema.GroupVersion][]string{}
 	for kind, d := range k.Own {
@@ -73,7 +73,7 @@ func (k Mapper) GroupVersions() map[schema.GroupVersion][]string {
 	return all
 }
 
-// DefinitionVersions are all versions of a CustomResourceDefinition, whether served or not.
+// DefinitionVersions returns all versions of a CustomResourceDefinition, whether served or not.
 func DefinitionVersions(crd *unstructured.Unstructured) []string {
 	var all []string
 	versions, _, _ := unstructured.NestedSlice(crd.Object, PathSpec, "versions")
@@ -86,14 +86,14 @@ func DefinitionVersions(crd *unstructured.Unstructured) []string {
 	return all
 }
 
-// ResourceOfDefinition is the resource that a definition defines, by the definition's name: <plural>.<group>.
+// ResourceOfDefinition returns the resource that a definition defines, from the definition's name: <plural>.<group>.
 func ResourceOfDefinition(name string) schema.GroupVersionResource {
 	plural, group, _ := strings.Cut(name, ".")
 	return schema.GroupVersionResource{Group: group, Resource: plural}
 }
 
-// ReadDefinition reads a CustomResourceDefinition, and tells whether it has what is needed to address its objects. All
-// other validation is up to the cluster.
+// ReadDefinition reads a CustomResourceDefinition. It also reports whether group, kind and plural are set, which the
+// address of its objects needs. The cluster validates everything else.
 func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definition, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, PathSpec, "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, PathSpec, "names", "kind")
@@ -115,13 +115,14 @@ func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definitio
 	return schema.GroupKind{Group: group, Kind: kind}, d, group != "" && kind != "" && plural != ""
 }
 
-// IsUnserved tells whether a server does not know the path of a request, which it does not if it does not serve the kind.
-// An object that does not exist is named in a Status; an unknown path is answered with plain text.
+// IsUnserved reports whether a server does not know the path of a request, for example because it does not serve the
+// kind. The answer differs from a missing object: a server names a missing object in a Status, and answers an unknown
+// path with plain text.
 func IsUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// IgnoreNoMatch returns nil for the error that a cluster does not serve a kind, and any other as it is.
+// IgnoreNoMatch returns nil if the error says that a cluster does not serve a kind, and else the error itself.
 func IgnoreNoMatch(err error) error {
 	if meta.IsNoMatchError(err) {
 		return nil

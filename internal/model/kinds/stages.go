@@ -4,22 +4,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stage orders the objects of a module: they are applied from the first stage to the last and removed in reverse, so
-// that an object exists before and after those that depend on it (docs/design/install-and-drift.md#stages).
+// Stage orders the objects of a module. They are applied from the first stage to the last and removed in reverse, so
+// that an object exists before and after the objects that depend on it (docs/design/install-and-drift.md#stages).
 type Stage int
 
 // The stages, in the order in which they are applied.
 const (
 	StageNamespaces Stage = iota
-	// StageDefinitions are CustomResourceDefinitions; the next stage waits until they are established.
+	// StageDefinitions has CustomResourceDefinitions. The next stage waits until they are established.
 	StageDefinitions
-	// StageConfiguration is RBAC, configuration, storage, services: what workloads need when they start.
+	// StageConfiguration has RBAC, configuration, storage and services: the objects that workloads need when they
+	// start.
 	StageConfiguration
 	stageWorkloads
-	// StageAdmission is what the API server calls: webhooks and aggregated APIs. It is removed before the workloads
-	// behind it, so that a webhook without a server never blocks the deletion of other objects.
+	// StageAdmission has webhooks and aggregated APIs, which the API server calls. It is removed before the workloads
+	// that serve them, so that a webhook without a server never blocks the deletion of other objects.
 	StageAdmission
-	// stageCustomResources is everything else: objects of kinds that somebody defined.
+	// stageCustomResources has everything else: objects of kinds from CustomResourceDefinitions.
 	stageCustomResources
 
 	// StageCount is the number of stages.
@@ -66,7 +67,7 @@ const (
 // StageOf returns the stage of a kind.
 func StageOf(kind schema.GroupKind) Stage { return factsOf(kind).stage }
 
-// HealthMatters tells whether an object of this kind can be applied and yet not be ready, so that it must be read. Of
-// the built-in kinds these are the workloads and what they depend on; of all other kinds nothing is known, so their
-// objects are read too.
+// HealthMatters reports whether an object of this kind can be applied and yet not be ready, so that it must be read.
+// Among the built-in kinds, these are the workloads and the kinds that workloads depend on. The health of all other
+// kinds is unknown, so their objects are read too.
 func HealthMatters(kind schema.GroupKind) bool { return factsOf(kind).health }

@@ -4,19 +4,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// facts are what is known of a kind.
+// facts describe a kind.
 type facts struct {
 	stage Stage
-	// health is true when an object can be applied and yet not be ready, see HealthMatters.
+	// health is true if an object can be applied and yet not be ready, see HealthMatters.
 	health  bool
 	podSpec podSpec
-	// completes is true when an object runs to completion, see RunsToCompletion.
+	// completes is true if an object runs to completion, see RunsToCompletion.
 	completes bool
-	// shared is true when several modules may have the same object, see IsShared.
+	// shared is true if several modules may bring the same object, see IsShared.
 	shared bool
-	// existenceOnly is true when an object is healthy as soon as it exists, see ExistenceOnly.
+	// existenceOnly is true if an object is healthy as soon as it exists, see ExistenceOnly.
 	existenceOnly bool
-	// usual is true when modules usually have such objects, see Usual.
+	// usual is true if modules usually have such objects, see Usual.
 	usual bool
 }
 
@@ -26,7 +26,7 @@ type wellKnown struct {
 	facts
 }
 
-// table yields all kinds that Kubernetes serves itself, in the groups that modules use (BuiltIn).
+// table yields all kinds that Kubernetes itself serves, in the groups that modules use (BuiltIn).
 func table(yield func(wellKnown) bool) {
 	for _, row := range [...]wellKnown{
 		{"", Namespace, facts{stage: StageNamespaces, shared: true, usual: true}},
@@ -72,8 +72,8 @@ func table(yield func(wellKnown) bool) {
 		{GroupAdmission, "ValidatingAdmissionPolicy", facts{stage: StageAdmission, usual: true}},
 		{GroupAdmission, "ValidatingAdmissionPolicyBinding", facts{stage: StageAdmission, usual: true}},
 		{GroupExtensions, CRD, facts{stage: StageDefinitions, health: true, existenceOnly: true, usual: true}},
-		// Ready pods do not show that an APIService is available: the API server must reach them too. One that is not breaks
-		// discovery and the deletion of namespaces in the whole cluster, so its module is not ready.
+		// Ready pods do not prove that an APIService is available: the API server must reach them too. An unavailable
+		// APIService breaks discovery and the deletion of namespaces in the whole cluster, so its module is not ready.
 		{GroupAggregation, "APIService", facts{stage: StageAdmission, health: true, usual: true}},
 	} {
 		if !yield(row) {
@@ -82,8 +82,8 @@ func table(yield func(wellKnown) bool) {
 	}
 }
 
-// factsOf returns what is known of a kind. Nothing is known of the health of kinds that Kubernetes does not serve itself,
-// so it matters.
+// factsOf returns the facts about a kind. The health of kinds that Kubernetes does not serve itself is unknown, so it
+// always matters.
 func factsOf(kind schema.GroupKind) facts {
 	for row := range table {
 		if row.kind == kind.Kind && row.group == kind.Group {
@@ -96,7 +96,7 @@ func factsOf(kind schema.GroupKind) facts {
 	return facts{stage: stageOfGroup(kind.Group), health: true}
 }
 
-// stageOfGroup is the stage of the kinds of a group that are not in the table.
+// stageOfGroup returns the stage of kinds that are not in the table, by their group.
 func stageOfGroup(group string) Stage {
 	switch group {
 	case GroupExtensions:
@@ -111,7 +111,7 @@ func stageOfGroup(group string) Stage {
 	return stageCustomResources
 }
 
-// podSpec says where an object has the spec of its pods.
+// podSpec says where an object has its pod spec.
 type podSpec int
 
 const (

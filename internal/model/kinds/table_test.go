@@ -19,7 +19,7 @@ func TestTheTableOfKindsIsConsistent(t *testing.T) {
 		require.True(t, ok, kind)
 		require.Equal(t, row.facts, factsOf(kind), kind)
 
-		require.Less(t, row.stage, stageCustomResources, "%s is no custom resource", kind)
+		require.Less(t, row.stage, stageCustomResources, "%s is not a custom resource", kind)
 		require.Equal(t, kind == DefinitionKind(), row.stage == StageDefinitions, kind)
 		require.Equal(t, row.stage == StageNamespaces, row.shared, kind)
 		require.Equal(t, row.group == GroupAdmission || row.group == GroupAggregation, row.stage == StageAdmission, kind)
@@ -31,7 +31,7 @@ func TestTheTableOfKindsIsConsistent(t *testing.T) {
 			require.True(t, RunsPods(kind), kind)
 		}
 		if row.existenceOnly {
-			require.True(t, row.health, "%s must be read to know that it exists", kind)
+			require.True(t, row.health, "%s must be read to see that it exists", kind)
 		}
 		require.Equal(t, row.usual, slices.Contains(Usual(), kind.WithVersion(builtIn.Version)), kind)
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Text is a kind as it is written in `status.kinds`.
+// Text returns a kind in its form in `status.kinds`.
 func Text(gvk schema.GroupVersionKind) string {
 	return strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator)
 }
@@ -14,7 +14,7 @@ func Text(gvk schema.GroupVersionKind) string {
 // kindSeparator separates group, version and kind in `status.kinds`.
 const kindSeparator = "/"
 
-// Parse reads a kind as it is written in `status.kinds`.
+// Parse reads a kind in its form in `status.kinds`.
 func Parse(text string) (schema.GroupVersionKind, bool) {
 	parts := strings.Split(text, kindSeparator)
 	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {

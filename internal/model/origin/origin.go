@@ -1,4 +1,5 @@
-// Package origin says of what a Manifest was last written for when a watcher saw it, and in which trace.
+// Package origin records on a Manifest which change it was last written for: when a watcher saw the change, and its
+// trace.
 package origin
 
 import (
@@ -12,20 +13,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Annotations of a Manifest that say what it was last written for.
+// Annotations about the change that a Manifest was last written for.
 const (
-	// AnnotationBackground on a Manifest says that it was written last for a change that concerns many Kymas, such as a
-	// new version in the catalog: the work on it makes way for others.
+	// AnnotationBackground marks a Manifest that was last written for a change that concerns many Kymas, such as a new
+	// version in the catalog. Other work goes before the work on this Manifest.
 	AnnotationBackground = shared.OperatorGroup + "/background"
-	// AnnotationSince on a Manifest is when a watcher saw the change that its spec was last written for.
+	// AnnotationSince is the time at which a watcher saw the change that the spec was last written for.
 	AnnotationSince = shared.OperatorGroup + "/since"
-	// AnnotationTrace on a Manifest is the trace of the change that its spec was last written for, where traces are sent.
+	// AnnotationTrace is the trace of the change that the spec was last written for. It is set only if traces are sent.
 	AnnotationTrace = shared.OperatorGroup + "/trace"
 )
 
-// Since is when a watcher saw the change that the spec of a Manifest was written for, while no reconcile of the Manifest has
-// begun with that spec; otherwise zero. A spec that somebody else wrote has none: what the annotation says is of an earlier
-// one.
+// Since returns when a watcher saw the change that the spec of a Manifest was written for. It returns zero once a
+// reconcile has begun with that spec. It also returns zero if someone else wrote the spec, because then the annotation
+// is about an earlier one.
 func Since(m *v1beta2.Manifest) time.Time {
 	if !isToBegin(m) {
 		return time.Time{}
@@ -37,22 +38,22 @@ func Since(m *v1beta2.Manifest) time.Time {
 	return at
 }
 
-// isToBegin tells whether no reconcile of a Manifest has begun with its spec, which we wrote ourselves.
+// isToBegin reports whether we wrote the spec of a Manifest and no reconcile has begun with it yet.
 func isToBegin(m *v1beta2.Manifest) bool {
 	return m.Generation > m.Status.ObservedGeneration && m.Annotations[desired.AnnotationSpecDigest] == desired.SpecDigest(m.Spec)
 }
 
-// traceparent is the field of a trace in the format of the W3C.
+// traceparent is the name of the W3C trace context header.
 const traceparent = "traceparent"
 
-// TraceOf is the trace that a context is in, as the annotation has it; empty where it is in none.
+// TraceOf returns the trace of a context in the format of AnnotationTrace; empty if the context has no trace.
 func TraceOf(ctx context.Context) string {
 	fields := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, fields)
 	return fields[traceparent]
 }
 
-// InTrace is a context in the trace that the spec of a Manifest was written in, under the same condition as Since.
+// InTrace returns a context in the trace that the spec of a Manifest was written in, under the same condition as Since.
 func InTrace(ctx context.Context, m *v1beta2.Manifest) context.Context {
 	if !isToBegin(m) {
 		return ctx

@@ -1,7 +1,7 @@
-// Package planned is the record of what a Kyma's plan decided about its Manifests: Kyma.status.planned, with the name
-// and a digest of each. Package resolve writes an entry before it writes the Manifest. Whoever installs asks Allows
-// before it touches a registry or a cluster, because anybody who may write Manifests could otherwise have anything
-// installed with our permissions.
+// Package planned records in Kyma.status.planned what a Kyma's plan decided about its Manifests: the name and a digest
+// of each. Package resolve writes an entry before it writes the Manifest. The installation asks Allows before it sends
+// requests to a registry or a cluster. Without this check, anyone who may write Manifests could have anything installed
+// with our permissions.
 package planned
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Labels returns the labels of a Manifest that a plan sets and takes away.
+// Labels returns the labels of a Manifest that a plan sets and removes.
 func Labels() []string {
 	return []string{
 		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
@@ -21,7 +21,7 @@ func Labels() []string {
 	}
 }
 
-// Annotations returns the annotations of a Manifest that a plan sets and takes away.
+// Annotations returns the annotations of a Manifest that a plan sets and removes.
 func Annotations() []string {
 	return []string{
 		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
@@ -37,7 +37,7 @@ func Record(m *v1beta2.Manifest, signed bool) v1beta2.PlannedManifest {
 	return v1beta2.PlannedManifest{Name: m.Name, Digest: digest(m), Signed: signed}
 }
 
-// Of returns the entry that a Kyma has for the Manifest of this name; nil if it has none.
+// Of returns a Kyma's entry for the Manifest of this name; nil if it has none.
 func Of(kyma *v1beta2.Kyma, name string) *v1beta2.PlannedManifest {
 	i := slices.IndexFunc(kyma.Status.Planned, func(p v1beta2.PlannedManifest) bool { return p.Name == name })
 	if i < 0 {
@@ -47,19 +47,19 @@ func Of(kyma *v1beta2.Kyma, name string) *v1beta2.PlannedManifest {
 }
 
 // Allows reports whether a Manifest is as the plan of its Kyma decided it. The Manifest must be complete: a cache may
-// leave out what the digest covers.
+// leave out fields that the digest covers.
 func Allows(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	entry := Of(kyma, m.Name)
 	return entry != nil && entry.Digest == digest(m)
 }
 
-// IsUnknown reports whether no plan of the Kyma ever had a Manifest, and nothing is installed for it either: somebody
-// else made it. The Manifest must be complete, because upstream's status counts too.
+// IsUnknown reports whether no plan of the Kyma ever had a Manifest and nothing is installed for it: someone else
+// created it. The Manifest must be complete, because upstream's status counts too.
 func IsUnknown(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return Of(kyma, m.Name) == nil && !desired.IsPlaced(m) && m.Status.DefaultCR == nil && !slices.Contains(shown(kyma), m.Name)
 }
 
-// shown are the names of the Manifests that the statuses of modules show.
+// shown returns the names of the Manifests in the statuses of a Kyma's modules.
 func shown(kyma *v1beta2.Kyma) []string {
 	var names []string
 	for _, module := range kyma.Status.Modules {

@@ -13,17 +13,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// Agent says what the agent in the remote cluster of a Kyma is to be.
+// Agent is the desired state of the agent in the remote cluster of a Kyma.
 type Agent struct {
 	// Spec is nil if the cluster should have no agent, or if Refusal says why the spec is not known.
 	Spec    *agent.Spec
 	Refusal *versions.Refusal
 }
 
-// IsAgent tells whether a plan is that of the agent.
+// IsAgent reports whether the plan is for the agent.
 func (p *ModulePlan) IsAgent() bool { return p.Component == shared.AgentComponent }
 
-// SplitAgents takes the Manifests of agents out of those of modules.
+// SplitAgents separates the Manifests of agents from the Manifests of modules.
 func SplitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of []*v1beta2.Manifest) {
 	for i := range manifests {
 		if desired.IsAgent(&manifests[i]) {
@@ -35,8 +35,8 @@ func SplitAgents(manifests []v1beta2.Manifest) (modules []v1beta2.Manifest, of [
 	return modules, of
 }
 
-// planAgent plans the one Manifest of the agent as that of a mandatory module is planned. It is removed where remote clusters
-// have no agent any more, and never because it is not known what it is to be.
+// planAgent plans the Manifest of the agent like the Manifest of a mandatory module. The agent is removed if remote
+// clusters should no longer have one. It is never removed because its spec is unknown.
 func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (ModulePlan, bool) {
 	plan := ModulePlan{
 		Name: shared.AgentName, Module: v1beta2.Module{Name: shared.AgentName}, Component: shared.AgentComponent, Mandatory: true, Action: ActionNone,
@@ -61,15 +61,15 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 		plan.Action = ActionWait
 		return plan, true
 	case plan.Orphan != nil && (!desired.IsOrphan(plan.Orphan) || !plan.Orphan.DeletionTimestamp.IsZero()):
-		// The agent of an earlier Kyma of this name is still going away. One that was orphaned is released at once: the
-		// agent's objects are found again by their mark.
+		// The agent of an earlier Kyma of this name is still being deleted. An orphaned agent is released at once: the
+		// new Kyma finds the agent's objects by their ownership annotation.
 		plan.Action, plan.Orphan = ActionWait, nil
 		return plan, true
 	case plan.Refusal != nil || plan.Existing != nil && plan.Existing.IsSkipReconciliation():
 		plan.Action = ActionKeep
 		return plan, true
 	case !sync.Enabled:
-		// Switching the synchronization off is no wish to remove anything.
+		// Switching synchronization off is not a request to remove anything.
 		plan.Action = ActionKeep
 		return plan, true
 	case !wanted:
@@ -78,7 +78,7 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 	}
 	manifest := agent.NewManifest(r.Kyma, OwnerReference(r.Kyma), r.Settings.WithDefaults(), sync, *r.Agent.Spec)
 	if plan.Existing != nil {
-		// What is installed is not moved when the Kyma's remote namespace changes.
+		// An installed agent stays in its namespace when the Kyma's remote namespace changes.
 		if namespace := plan.Existing.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" && namespace != sync.Namespace {
 			at := sync
 			at.Namespace = namespace
@@ -86,7 +86,7 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 		}
 	}
 	plan.Version, plan.Destination = manifest.Spec.Version, destinationOf(manifest)
-	plan.Record = new(planned.Record(manifest, true)) // it has no descriptor that could be signed
+	plan.Record = new(planned.Record(manifest, true)) // the agent has no descriptor that could be signed
 	switch {
 	case plan.Existing == nil:
 		plan.Action, plan.Manifest = ActionCreate, manifest

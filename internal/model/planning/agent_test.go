@@ -29,7 +29,7 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	}
 	remote, local := desired.Settings{}, desired.Settings{Mode: desired.ModeSingleCluster}
 
-	require.Nil(t, planned(remote, planning.Agent{}), "no events, no agent")
+	require.Nil(t, planned(remote, planning.Agent{}), "no agent without events")
 	require.Nil(t, planned(local, planning.Agent{Spec: &spec}), "there is no remote cluster")
 	created := planned(remote, planning.Agent{Spec: &spec})
 	require.Equal(t, planning.ActionCreate, created.Action)
@@ -44,10 +44,10 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 		return plans.Mandatory[0]
 	}
 	left := existing
-	require.Equal(t, planning.ActionWait, earlier(left).Action, "an earlier Kyma's is waited for")
+	require.Equal(t, planning.ActionWait, earlier(left).Action, "the plan waits for the agent of an earlier Kyma")
 	left.OwnerReferences, left.Status.Inventory = nil, []v1beta2.InventoryEntry{{ID: "one"}}
 	require.Equal(t, planning.ActionCreate, earlier(left).Action)
-	require.NotNil(t, earlier(left).Orphan, "what an earlier Kyma left makes room")
+	require.NotNil(t, earlier(left).Orphan, "the orphaned agent of an earlier Kyma makes room")
 
 	other := spec
 	other.Image = "agent:2"
@@ -56,7 +56,7 @@ func TestTheAgentIsPlannedBesideTheModules(t *testing.T) {
 	require.Equal(t, "2", updated.Manifest.Spec.Version)
 
 	unknown := planned(remote, planning.Agent{Refusal: versions.Refuse("GatewayNotFound", "there is no Gateway")}, existing)
-	require.Equal(t, planning.ActionKeep, unknown.Action, "what is not known removes nothing")
+	require.Equal(t, planning.ActionKeep, unknown.Action, "an unknown spec removes nothing")
 	require.NotNil(t, unknown.Refusal)
 	require.Equal(t, planning.ActionNone, planned(remote, planning.Agent{Refusal: unknown.Refusal}).Action)
 

@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// assign finds the Manifest of each entry: the one that has the name of docs/contract.md#manifest-names; else one that was
-// made for an entry of that name; else, for a renamed entry, one of the same component whose own entry is
-// no longer listed.
+// assign finds the Manifest of each entry. It takes the Manifest with the name of docs/contract.md#manifest-names, else
+// a Manifest made for an entry of that name. A renamed entry gets a Manifest of the same component if the entry of that
+// Manifest is no longer listed.
 func (p *planner) assign() {
 	p.assigned = map[string]*entry{}
 	manifests := map[string]*v1beta2.Manifest{}
@@ -40,7 +40,8 @@ func (p *planner) assign() {
 	p.adopt(manifests)
 }
 
-// adopt gives a Manifest whose entry is gone to the one entry without a Manifest that means its component.
+// adopt gives a Manifest that has lost its entry to an entry without a Manifest, if that is the only such entry of the
+// component.
 func (p *planner) adopt(manifests map[string]*v1beta2.Manifest) {
 	listed := map[string]bool{}
 	wanting := map[string][]*entry{}
@@ -64,8 +65,8 @@ func (p *planner) adopt(manifests map[string]*v1beta2.Manifest) {
 	}
 }
 
-// refuseDuplicates keeps a component from being installed under two names: the entry that has a Manifest
-// stays; where none has one, all are refused (docs/contract.md#namespaces-and-defaults).
+// refuseDuplicates refuses to install a component under two names. An entry that has a Manifest keeps it. If no entry
+// has one, all are refused (docs/contract.md#namespaces-and-defaults).
 func (p *planner) refuseDuplicates() {
 	byComponent := map[string][]*entry{}
 	for _, e := range p.entries {
@@ -85,13 +86,13 @@ func (p *planner) refuseDuplicates() {
 				others = append(others, other.Module.Name)
 			}
 		}
-		e.Refusal = versions.Refuse(versions.ReasonDuplicateComponent, "module %s is the same component %s as %s: list it once",
+		e.Refusal = versions.Refuse(versions.ReasonDuplicateComponent, "module %s has the same component %s as %s: list only one of them",
 			e.Module.Name, e.component, fault.List(others, ", ", maxOthers))
 	}
 }
 
-// refuseCollisions refuses entries whose Manifests would get the same name after cutting, or the name of an agent: a component
-// can be given a name with the same hash.
+// refuseCollisions refuses entries with Manifest names that collide with each other after cutting, or with the name of
+// an agent. A component can be given a name with the same hash.
 func (p *planner) refuseCollisions() {
 	byName := map[string][]*entry{}
 	for _, e := range p.entries {
@@ -101,10 +102,10 @@ func (p *planner) refuseCollisions() {
 		}
 	}
 	for name, same := range byName {
-		why := "which another module's Manifest has too: shorten the Kyma's name"
+		why := "which another module's Manifest also has: shorten the Kyma's name"
 		switch {
 		case shared.IsRemoteAgentName(name):
-			why = "which is that of an agent: give its component another name"
+			why = "which is reserved for an agent: rename the module's component"
 		case len(same) < 2:
 			continue
 		}
@@ -115,19 +116,19 @@ func (p *planner) refuseCollisions() {
 }
 
 const (
-	// MaxManifests is how many Manifests a Kyma has at most, with those of mandatory modules and those that are still being
-	// removed. Its status has a row or an entry for each, and has to fit into etcd.
+	// MaxManifests is the maximum number of Manifests of a Kyma, including mandatory modules and Manifests that are
+	// being removed. The Kyma's status has a row or an entry for each, and must fit into etcd.
 	MaxManifests = 256
-	// maxOthers is how many bytes of the names of other entries a message has at most.
+	// maxOthers limits the names of other entries in a message, in bytes.
 	maxOthers = 256
 )
 
-// oneMore refuses a further Manifest for a Kyma that has as many as its status has room for, with those that this plan
-// makes. Those that are there stay as they are.
+// oneMore counts one more Manifest, including those that this plan creates. It refuses the Manifest if the Kyma's
+// status has no room for it. Existing Manifests stay.
 func (p *planner) oneMore(e *entry) *versions.Refusal {
 	if p.has >= MaxManifests {
 		return versions.Refuse(versions.ReasonTooManyModules,
-			"the Kyma has %d modules, with mandatory ones and those that are being removed: module %s would be one too many", p.has, e.Module.Name)
+			"the Kyma has %d modules, including mandatory ones and those that are being removed, so there is no room for module %s: remove another one first", p.has, e.Module.Name)
 	}
 	p.has++
 	return nil

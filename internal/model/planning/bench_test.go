@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// counted is an index that counts what it is asked and what it answers.
+// counted is an index that counts its calls and the objects that it returns.
 type counted struct {
 	desired.Index
 	asked, answered int
@@ -38,7 +38,7 @@ const (
 	versionsPerModule = 10
 )
 
-// catalogOf is a catalog of so many templates, ten versions to a module, and a Kyma that lists the first modules.
+// catalogOf returns a catalog of n templates with ten versions per module, and a Kyma that lists the first modules.
 func catalogOf(templates int) (desired.Index, *v1beta2.Kyma) {
 	var all []v1beta2.ModuleTemplate
 	var metas []v1beta2.ModuleReleaseMeta
@@ -78,7 +78,7 @@ func parsedOnce() func(*v1beta2.ModuleTemplate, string, string) (*versions.Descr
 	}
 }
 
-func TestWhatIsReadForAKymaDoesNotDependOnTheSizeOfTheCatalog(t *testing.T) {
+func TestReadsForAKymaDoNotDependOnTheSizeOfTheCatalog(t *testing.T) {
 	read := func(templates int) [2]int {
 		lists, kyma := catalogOf(templates)
 		index := &counted{Index: lists}
@@ -92,7 +92,7 @@ func TestWhatIsReadForAKymaDoesNotDependOnTheSizeOfTheCatalog(t *testing.T) {
 	require.Equal(t, read(500), read(5000))
 }
 
-// BenchmarkResolve is the cost of one Kyma with 20 modules, by the number of templates in the catalog.
+// BenchmarkResolve measures one Kyma with 20 modules, by the number of templates in the catalog.
 func BenchmarkResolve(b *testing.B) {
 	for _, templates := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("templates=%d", templates), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// target says whether the module goes into the remote cluster (docs/contract.md#namespaces-and-defaults).
+// target returns whether the module goes into the remote cluster (docs/contract.md#namespaces-and-defaults).
 func (p *planner) target(e *entry) (remote bool, refusal *versions.Refusal) {
 	target := e.Template.Spec.Target
 	controlPlaneMode := p.Settings.Mode == desired.ModeControlPlane
@@ -35,7 +35,7 @@ func (p *planner) target(e *entry) (remote bool, refusal *versions.Refusal) {
 	}
 }
 
-// checkInstalled refuses what must not be done to a module that is installed.
+// checkInstalled refuses changes that an installed module must not get.
 func (p *planner) checkInstalled(e *entry, remote bool) *versions.Refusal {
 	if e.manifest == nil {
 		return nil
@@ -47,7 +47,7 @@ func (p *planner) checkInstalled(e *entry, remote bool) *versions.Refusal {
 	}
 	if desired.IsPlaced(e.manifest) && desired.InControlPlane(e.manifest) == remote {
 		return versions.Refuse(versions.ReasonTargetChanged,
-			"module %s is installed in another cluster than the one it is for now: remove it there before", e.Module.Name)
+			"module %s is installed in a different cluster than its present target: remove it there first", e.Module.Name)
 	}
 	installed := installedVersion(e.manifest)
 	allowed := e.TakesBack || p.Kyma.Annotations[desired.AnnotationAllowDowngrade] == shared.ValueTrue
@@ -69,7 +69,8 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 		case errors.Is(err, signature.ErrSignature):
 			refusal.Reason = versions.ReasonSignature
 		case !errors.Is(err, versions.ErrDescriptor):
-			// What is wrong with what the registry has is no matter of access to it: what to do is said by its own reason.
+			// The registry can be reached, but its content is invalid. The hint must be about that reason, not about
+			// access to the registry.
 			refusal.Reason, refusal.Hint = versions.ReasonDescriptorMissing, hint.Of(err)
 			if refusal.Transient = versions.IsRetryable(err); !refusal.Transient {
 				refusal.Elsewhere = "the component version in the registry"
@@ -90,7 +91,7 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 	return nil
 }
 
-// nameFor is the name of the Manifest that the entry has, or is to get.
+// nameFor returns the name of the entry's Manifest, or the name that it will get.
 func (p *planner) nameFor(e *entry) string {
 	if e.manifest != nil {
 		return e.manifest.Name
@@ -98,8 +99,8 @@ func (p *planner) nameFor(e *entry) string {
 	return p.manifestName(e)
 }
 
-// namespaceFor is the namespace of what names none. What is installed stays where it is, also when its Kyma moves
-// to another namespace: moving it would delete and make anew what may hold its user's data.
+// namespaceFor returns the namespace for objects that name none. An installed module stays in its namespace, even if
+// its Kyma moves to another one: moving the module would delete and recreate objects that may hold user data.
 func (p *planner) namespaceFor(e *entry) string {
 	if e.sharedIn != "" {
 		return e.sharedIn
@@ -110,13 +111,15 @@ func (p *planner) namespaceFor(e *entry) string {
 	return cmp.Or(e.manifest.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 }
 
-// foreignFor is the Manifest of an earlier Kyma of this name that has the name of an entry's; nil where there is none.
+// foreignFor returns the Manifest of an earlier Kyma of this name that has the name of the entry's Manifest; nil if
+// there is none.
 func (p *planner) foreignFor(e *entry) *v1beta2.Manifest {
 	name := p.manifestName(e)
 	return lists.First(lists.Pointers(p.Foreign), func(each *v1beta2.Manifest) bool { return each.Name == name })
 }
 
-// isThere tells whether what a Manifest installed is known to be in the very cluster that a module would go to now.
+// isThere reports whether an orphaned Manifest is known to be installed in the same cluster to which a module would go
+// now.
 func (p *planner) isThere(orphan *v1beta2.Manifest, remote bool) bool {
 	switch {
 	case !p.Settings.Ours(orphan.Labels), orphan.IsUnmanaged():
@@ -127,8 +130,9 @@ func (p *planner) isThere(orphan *v1beta2.Manifest, remote bool) bool {
 	return orphan.Status.Cluster != "" && p.Kyma.Status.Remote != nil && orphan.Status.Cluster == p.Kyma.Status.Remote.Cluster
 }
 
-// checkShared refuses a module for the control plane that another Kyma has there in another version
-// (docs/contract.md#namespaces-and-defaults). The one that installs it may change its version, and the others follow.
+// checkShared refuses a module for the control plane if another Kyma has it there in another version
+// (docs/contract.md#namespaces-and-defaults). The Kyma that installs the module may change its version, and the others
+// follow.
 func (p *planner) checkShared(e *entry) *versions.Refusal {
 	if p.Owners == nil {
 		return nil
@@ -144,7 +148,8 @@ func (p *planner) checkShared(e *entry) *versions.Refusal {
 		return nil
 	}
 	if holder.Spec.Version == e.Version {
-		// What it brought is to stay where it is when this one has it: anew elsewhere, it would have lost its data.
+		// This Kyma uses the namespace in which the holder installed the module. A second installation elsewhere would
+		// not have the module's data.
 		e.sharedIn = cmp.Or(holder.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 		return nil
 	}

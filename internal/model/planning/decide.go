@@ -7,8 +7,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// decide says for each entry what is to be done about its Manifest. The order of the questions matters: what
-// forbids comes before what is built, and a refused entry keeps the Manifest that it has.
+// decide decides for each entry what to do about its Manifest. The order of the checks matters: prohibitions come
+// before anything is built, and a refused entry keeps its Manifest.
 func (p *planner) decide() {
 	for _, e := range p.entries {
 		p.decideOne(e)
@@ -22,7 +22,7 @@ func (p *planner) decide() {
 	}
 }
 
-// record is the entry of the record of plans for a Manifest as it is planned.
+// record returns the entry for Kyma.status.planned (package planned) of a planned Manifest.
 func (p *planner) record(m *v1beta2.Manifest) *v1beta2.PlannedManifest {
 	return new(planned.Record(m, p.Signed))
 }
@@ -55,7 +55,7 @@ func (p *planner) decideOne(e *entry) {
 		if before != nil && desired.IsOrphan(before) && before.DeletionTimestamp.IsZero() {
 			e.plan.Orphan, e.plan.Adopts = before, p.isThere(before, remote)
 		} else if before != nil {
-			// The Manifest of an earlier Kyma of this name is still going away; it makes room.
+			// The Manifest of an earlier Kyma of this name is still being deleted; wait for it.
 			e.plan.Action = ActionWait
 			return
 		}
@@ -96,7 +96,7 @@ func (p *planner) decideRefused(e *entry) {
 	case e.Refusal.Remove && !e.manifest.IsSkipReconciliation():
 		e.plan.Action = ActionRemove
 	case e.Refusal.Transient && e.manifest.Spec.Version == e.Version && e.manifest.ComponentName() == e.component:
-		// The registry does not answer, but the version that it would describe is the one that is there.
+		// The registry does not answer, but the version that its descriptor is for is already installed.
 		e.Refusal = nil
 		e.plan.Action = ActionKeep
 	default:
@@ -104,7 +104,7 @@ func (p *planner) decideRefused(e *entry) {
 	}
 }
 
-// heldBack says why a mandatory module does not get the version that a rollout gives it; nil where it does.
+// heldBack says why a mandatory module does not get the version of a rollout; nil if it gets it.
 func heldBack(e *entry) *rollout.HeldBack {
 	if !e.mandatory || !e.InRollout || e.manifest == nil || e.manifest.Spec.Version == e.Version {
 		return nil
@@ -119,13 +119,13 @@ func heldBack(e *entry) *rollout.HeldBack {
 	}
 }
 
-// isDeferred tells whether an upgrade waits because the Kyma's owner put it off.
+// isDeferred reports whether an upgrade waits because the Kyma's owner deferred it.
 func (p *planner) isDeferred(e *entry) bool {
 	return e.manifest.Spec.Version != e.Version && p.Now.Before(e.Deferral.Until)
 }
 
-// waitsForWindow tells whether an upgrade that needs a downtime, or that could not be put off any longer, has to wait for the
-// Kyma's maintenance window. A first installation does not, nor does anything that leaves the version as it is.
+// waitsForWindow reports whether an upgrade must wait for the Kyma's maintenance window: it needs a downtime, or it
+// could not be deferred any longer. First installations and changes within a version never wait.
 func (p *planner) waitsForWindow(e *entry) bool {
 	if !e.Template.Spec.RequiresDowntime && !e.Deferral.InWindow || p.Kyma.Spec.SkipMaintenanceWindows || p.Window == nil || e.manifest.Spec.Version == e.Version {
 		return false
@@ -138,8 +138,8 @@ func (p *planner) waitsForWindow(e *entry) bool {
 	return true
 }
 
-// decideUnmanaged leaves everything of the module as it is and only marks its Manifest; a module that was
-// never installed is not installed now.
+// decideUnmanaged leaves the module as it is and only marks its Manifest. It does not install a module that was never
+// installed.
 func (p *planner) decideUnmanaged(e *entry) {
 	e.Refusal = nil
 	if e.manifest == nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// noticeBefore is how long before its upgrade the owner of a cluster is told so.
+// noticeBefore is how long before a deferred upgrade the owner of the cluster is notified.
 const noticeBefore = 24 * time.Hour
 
-// Deferred is an upgrade that waits because the Kyma's owner put it off.
+// Deferred is an upgrade that waits because the Kyma's owner deferred it.
 type Deferred struct {
-	// Until is when it begins.
+	// Until is when the upgrade begins.
 	Until time.Time
-	// Message is for the status. On the last day it says that it is the last.
+	// Message is for the status. On the last day it says that the upgrade begins within a day.
 	Message string
-	// Next is when something is to be done: when the last day begins, and at its end.
+	// Next is the time of the next reconcile: the beginning of the last day, then its end.
 	Next time.Time
 }
 
-// Turn is when it is a Kyma's turn then. What a policy allows ends for all clusters of a stage at the same instant: they are
-// spread over the pacing span.
+// Turn returns when a Kyma gets its turn after Next. The maximum deferral of a policy ends for all clusters of a stage
+// at the same instant, so Turn spreads them over the pacing span.
 func (d Deferred) Turn(kyma types.UID, span time.Duration) time.Time {
 	return d.Next.Add(desired.PacingDelay(kyma, "deferral "+d.Next.UTC().Format(time.RFC3339), span))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// putOff is a plan for a Kyma with keda 1.0.0 to which 1.1.0 was released at noon, and which puts that off for three days. Its
-// plan allows two.
+// putOff is a plan for a Kyma with keda 1.0.0. Version 1.1.0 was released to it at noon, and the Kyma defers it for
+// three days. Its plan allows two.
 func putOff(now time.Time, end v1beta2.DeferralEnd) *setup {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	r := leg(2, "1.0.0", "1.1.0", 1)
@@ -24,7 +24,7 @@ func putOff(now time.Time, end v1beta2.DeferralEnd) *setup {
 	return s
 }
 
-func TestAnUpgradeThatItsOwnerPutOffWaits(t *testing.T) {
+func TestAnUpgradeThatItsOwnerDeferredWaits(t *testing.T) {
 	end := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	got := putOff(end.Add(-47*time.Hour), "").keda(t)
 	require.Equal(t, ActionKeep, got.Action)
@@ -36,7 +36,7 @@ func TestAnUpgradeThatItsOwnerPutOffWaits(t *testing.T) {
 	require.Equal(t, ActionKeep, got.Action)
 	require.Equal(t, &Deferred{
 		Until: end, Next: end, Message: "the upgrade to version 1.1.0 is put off until 2026-03-04T12:00:00Z: it begins within a day",
-	}, got.Deferred, "its owner is told a day before")
+	}, got.Deferred, "the owner is notified a day before")
 
 	got = putOff(end, "").keda(t)
 	require.Equal(t, ActionUpdate, got.Action)
@@ -44,7 +44,7 @@ func TestAnUpgradeThatItsOwnerPutOffWaits(t *testing.T) {
 	require.Equal(t, "1.1.0", got.Manifest.Spec.Version)
 }
 
-func TestAnUpgradeThatCannotBePutOffAnyLongerWaitsForAWindowWhereItsPolicySaysSo(t *testing.T) {
+func TestAfterItsDeferralAnUpgradeWaitsForAWindowIfThePolicySaysSo(t *testing.T) {
 	end := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	s := putOff(end, v1beta2.DeferralWindow)
 	s.window = func() Wait { return Wait{Next: end.Add(time.Hour)} }
@@ -57,7 +57,7 @@ func TestAnUpgradeThatCannotBePutOffAnyLongerWaitsForAWindowWhereItsPolicySaysSo
 	require.Equal(t, ActionUpdate, s.keda(t).Action)
 }
 
-func TestWhatIsNoUpgradeIsNotPutOff(t *testing.T) {
+func TestOnlyUpgradesAreDeferred(t *testing.T) {
 	now := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	first := putOff(now, "")
 	first.manifests = nil
@@ -67,19 +67,19 @@ func TestWhatIsNoUpgradeIsNotPutOff(t *testing.T) {
 	back.manifests = []*v1beta2.Manifest{installed("keda", "1.1.0")}
 	back.rollouts[1].Status.Stage, back.rollouts[1].Status.Reverts = 0, true
 	got := back.keda(t)
-	require.Equal(t, ActionUpdate, got.Action, "it is taken back at once")
+	require.Equal(t, ActionUpdate, got.Action, "it is reverted at once")
 	require.Equal(t, "1.0.0", got.Manifest.Spec.Version)
 
 	edited := putOff(now, "")
 	edited.kyma.Annotations[shared.AnnotationDeferUpgradesUntil] = "soon"
-	require.Equal(t, ActionUpdate, edited.keda(t).Action, "what cannot be read puts nothing off")
+	require.Equal(t, ActionUpdate, edited.keda(t).Action, "an invalid annotation defers nothing")
 }
 
-func TestOfAKymaWithARemoteOneThatOnesOwnerPutsUpgradesOff(t *testing.T) {
+func TestTheAnnotationOfTheRemoteKymaDefersUpgrades(t *testing.T) {
 	now := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	s := putOff(now, "")
 	s.kyma.Status.Remote = &v1beta2.RemoteStatus{UID: "remote", Channel: "regular", Modules: s.kyma.Spec.Modules, Generation: v1beta2.SyncGenerationDefault}
-	require.Equal(t, ActionUpdate, s.keda(t).Action, "the control plane's annotation does not count")
+	require.Equal(t, ActionUpdate, s.keda(t).Action, "the annotation in the control plane does not count")
 	s.kyma.Status.Remote.DeferUpgradesUntil = "2026-03-03T12:00:00Z"
 	require.NotNil(t, s.keda(t).Deferred)
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Destination is the decision about where a Manifest goes. A module for the control plane's own cluster is installed only
-// where that is recorded in the Manifest's status, for the very spec that was planned: a spec alone is what anybody may
-// have written who may write Manifests.
+// Destination is the decision about the cluster of a Manifest. A module is installed into the control plane's own
+// cluster only if the Manifest's status records that, for exactly the spec that was planned. The spec alone proves
+// nothing, because anyone who may write Manifests may have written it.
 type Destination struct {
 	// Record is nil for the remote cluster.
 	Record *v1beta2.TargetRecord
 }
 
-// destinationOf is the target of a Manifest as it is planned.
+// destinationOf returns the destination of a planned Manifest.
 func destinationOf(planned *v1beta2.Manifest) *Destination {
 	cluster := desired.WantsControlPlane(planned)
 	if cluster == "" {
@@ -24,7 +24,7 @@ func destinationOf(planned *v1beta2.Manifest) *Destination {
 	return &Destination{Record: &v1beta2.TargetRecord{Cluster: cluster, SpecDigest: desired.SpecDigest(planned.Spec)}}
 }
 
-// Differs tells whether a Manifest's status says otherwise where it goes.
+// Differs reports whether a Manifest's status has a different target.
 func (t *Destination) Differs(manifest *v1beta2.Manifest) bool {
 	return t != nil && !equality.Semantic.DeepEqual(manifest.Status.Target, t.Record)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// entry is one module entry, or mandatory module, on its way to a plan.
+// entry is one module entry, or one mandatory module, while it is planned.
 type entry struct {
 	versions.Choice
 	mandatory bool
 	component string
-	// sharedIn is the namespace in which another Kyma has the module in the control plane; empty where none has.
+	// sharedIn is the namespace in which another Kyma has installed the module in the control plane; empty if none has.
 	sharedIn   string
 	descriptor *versions.Descriptor
 	manifest   *v1beta2.Manifest
@@ -27,16 +27,15 @@ type planner struct {
 	sync     desired.Sync
 	entries  []*entry
 	assigned map[string]*entry // by Manifest name
-	has      int               // number of Manifests, with those that this plan makes
+	has      int               // number of Manifests, including those that this plan creates
 }
 
-// isMandatoryEntry tells whether an entry lists a module that every Kyma has anyway: it is refused, and no Manifest
-// is its own.
+// isMandatoryEntry reports whether an entry lists a mandatory module. The entry is refused and has no Manifest.
 func (e *entry) isMandatoryEntry() bool {
 	return e.Refusal != nil && e.Refusal.Reason == versions.ReasonMandatory
 }
 
-// installed is the version of the Manifest that was made for an entry of a name; empty where there is none.
+// installed returns the version of the Manifest that was made for an entry of this name; empty if there is none.
 func (p *planner) installed(entry string, mandatory bool) string {
 	for i := range p.Manifests {
 		if m := &p.Manifests[i]; m.IsMandatory() == mandatory && desired.EntryOf(m) == entry && p.ours(m) {
@@ -46,7 +45,8 @@ func (p *planner) installed(entry string, mandatory bool) string {
 	return ""
 }
 
-// installedVersion is the version that a Manifest had installed, or is about to: somebody's edit is none.
+// installedVersion returns the version that a Manifest has installed or is about to install. The version in an edited
+// spec does not count.
 func installedVersion(m *v1beta2.Manifest) string {
 	if desired.IsEdited(m) {
 		return m.Status.InstalledVersion
@@ -54,7 +54,7 @@ func installedVersion(m *v1beta2.Manifest) string {
 	return m.Spec.Version
 }
 
-// give gives a Manifest to an entry that has none, unless another has it.
+// give gives a Manifest to an entry that has none, unless another entry has the Manifest.
 func (p *planner) give(e *entry, manifest *v1beta2.Manifest) {
 	if manifest == nil || e.manifest != nil || e.isMandatoryEntry() || p.assigned[manifest.Name] != nil {
 		return
@@ -78,12 +78,12 @@ func (*planner) identify(e *entry) {
 	}
 }
 
-// ours tells whether a Manifest of the Kyma was made by this instance.
+// ours reports whether a Manifest belongs to this instance.
 func (p *planner) ours(manifest *v1beta2.Manifest) bool {
 	return p.Settings.Ours(manifest.Labels)
 }
 
-// statusManifest is the name of the Manifest that the status last showed for an entry.
+// statusManifest returns the name of the Manifest that the Kyma's status last showed for an entry.
 func (p *planner) statusManifest(entry string) string {
 	for _, module := range p.Kyma.Status.Modules {
 		if module.Name == entry && module.Manifest != nil {
@@ -93,12 +93,12 @@ func (p *planner) statusManifest(entry string) string {
 	return ""
 }
 
-// manifestName is the name that the Manifest of an entry has (docs/contract.md#manifest-names).
+// manifestName returns the name for the Manifest of an entry (docs/contract.md#manifest-names).
 func (p *planner) manifestName(e *entry) string {
 	return shared.ManifestName(p.Kyma.Name, e.component, e.Module.Name)
 }
 
-// OwnedBy tells whether the controller of a Manifest is this very Kyma.
+// OwnedBy reports whether the controller of a Manifest is this Kyma, by uid.
 func OwnedBy(manifest *v1beta2.Manifest, kyma *v1beta2.Kyma) bool {
 	owner := metav1.GetControllerOf(manifest)
 	return owner != nil && owner.UID == kyma.UID

@@ -10,16 +10,16 @@ import (
 
 // GuardedRemoval says why a removal is held.
 type GuardedRemoval struct {
-	// Cause is the template or release meta whose change would remove too much.
+	// Cause is the template or release meta with the change that would remove too much.
 	Cause client.Object
-	// Change is the digest of what the change is about.
+	// Change is the digest of the change.
 	Change string
-	// Kymas would lose the module, Limit is how many may without approval.
+	// Kymas is how many Kymas would lose the module. Limit is how many may lose it without approval.
 	Kymas, Limit int
 }
 
-// Message is for people.
+// Message describes the hold for people, with the remedy.
 func (h *GuardedRemoval) Message() string {
-	return fmt.Sprintf("its removal from %d Kymas (more than %d) is held: approve it in the RemovalBudget of the instance, by the value of the annotation %s on %s %s",
+	return fmt.Sprintf("its removal from %d Kymas (more than %d) is held: approve it in the RemovalBudget of the instance, with the value of the annotation %s on %s %s",
 		h.Kymas, h.Limit, desired.AnnotationGuardedRemoval, desired.KindOf(h.Cause), desired.NameOf(h.Cause))
 }

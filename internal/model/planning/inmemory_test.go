@@ -7,7 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// memory is an index over complete lists, which is as fast as that of a cache.
+// memory is an index over complete lists. It is as fast as the index of a cache.
 type memory struct {
 	templates map[string][]*v1beta2.ModuleTemplate
 	metas     map[string][]*v1beta2.ModuleReleaseMeta

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// leg is a rollout of a module from one version to another that has released its version to so many of its stages: the stage
-// canary, and the rest.
+// leg is a rollout of a module that has released its version to the first so many of its stages. The stages are canary,
+// and the rest.
 func leg(sequence int64, from, to string, stages int32) *v1beta2.ModuleRollout {
 	r := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: "keda-" + to}}
 	r.Spec = v1beta2.ModuleRolloutSpec{
@@ -51,7 +51,7 @@ func (s *setup) keda(t *testing.T) ModulePlan {
 func TestAClusterGetsAVersionWhenARolloutReleasesIt(t *testing.T) {
 	waiting := rollingOut(leg(2, "1.0.0", "1.1.0", 0), nil).keda(t)
 	require.Equal(t, ActionCreate, waiting.Action)
-	require.Equal(t, "1.0.0", waiting.Manifest.Spec.Version, "also a new one")
+	require.Equal(t, "1.0.0", waiting.Manifest.Spec.Version, "this applies to a new cluster too")
 
 	s := rollingOut(leg(2, "1.0.0", "1.1.0", 0), waiting.Manifest)
 	require.Equal(t, ActionKeep, s.keda(t).Action)
@@ -63,7 +63,7 @@ func TestAClusterGetsAVersionWhenARolloutReleasesIt(t *testing.T) {
 	require.Equal(t, "regular", got.Channel)
 }
 
-func TestARevertTakesAClusterBackDespiteTheRuleAgainstDowngrades(t *testing.T) {
+func TestARevertMayDowngradeACluster(t *testing.T) {
 	r := leg(2, "1.0.0", "1.1.0", 0)
 	r.Status.Reverts = true
 	got := rollingOut(r, installed("keda", "1.1.0")).keda(t)
@@ -72,11 +72,11 @@ func TestARevertTakesAClusterBackDespiteTheRuleAgainstDowngrades(t *testing.T) {
 	require.Equal(t, "1.0.0", got.Manifest.Spec.Version)
 
 	got = rollingOut(r, installed("keda", "1.2.0")).keda(t)
-	require.Equal(t, versions.ReasonDowngrade, got.Refusal.Reason, "what it never had from this rollout is not taken")
+	require.Equal(t, versions.ReasonDowngrade, got.Refusal.Reason, "a version that did not come from this rollout stays")
 	require.Equal(t, ActionKeep, got.Action)
 }
 
-func TestAChangeOfLabelsTakesNoVersionAway(t *testing.T) {
+func TestAChangeOfLabelsDoesNotChangeTheVersion(t *testing.T) {
 	s := rollingOut(leg(2, "1.0.0", "1.1.0", 1), installed("keda", "1.1.0"))
 	s.kyma.Labels = map[string]string{}
 	got := s.keda(t)
@@ -85,10 +85,10 @@ func TestAChangeOfLabelsTakesNoVersionAway(t *testing.T) {
 
 	s = rollingOut(leg(2, "1.0.0", "1.1.0", 1), installed("keda", "1.0.0"))
 	s.kyma.Labels = map[string]string{}
-	require.Equal(t, "1.0.0", s.keda(t).Version, "nor does it give one")
+	require.Equal(t, "1.0.0", s.keda(t).Version, "a change of labels gives no version either")
 }
 
-func TestSomebodysEditOfAManifestReleasesNoVersion(t *testing.T) {
+func TestAnEditedManifestReleasesNoVersion(t *testing.T) {
 	edited := func(before string) *v1beta2.Manifest {
 		m := installed("keda", before)
 		m.Status.InstalledVersion = before
@@ -102,7 +102,7 @@ func TestSomebodysEditOfAManifestReleasesNoVersion(t *testing.T) {
 	require.Equal(t, "1.0.0", got.Manifest.Spec.Version)
 }
 
-func TestAnotherInstancesManifestIsNoInstalledVersion(t *testing.T) {
+func TestTheManifestOfAnotherInstanceIsNotAnInstalledVersion(t *testing.T) {
 	m := installed("keda", "1.1.0")
 	m.Labels[shared.LabelManagedBy] = "another"
 	require.Equal(t, "1.0.0", rollingOut(leg(2, "1.0.0", "1.1.0", 0), m).keda(t).Version)
@@ -116,7 +116,7 @@ func TestAPinnedVersionIgnoresRollouts(t *testing.T) {
 	}
 }
 
-func TestAMandatoryModuleIsRolledOutInStagesToo(t *testing.T) {
+func TestAMandatoryModuleFollowsTheStagesOfARollout(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda")
 	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0"}
 	plan := func(r *v1beta2.ModuleRollout, has string) ModulePlan {
@@ -136,13 +136,13 @@ func TestAMandatoryModuleIsRolledOutInStagesToo(t *testing.T) {
 	}
 	require.Equal(t, "1.0.0", plan(leg(2, "1.0.0", "1.1.0", 0), "1.0.0").Version)
 	require.Equal(t, "1.1.0", plan(leg(2, "1.0.0", "1.1.0", 1), "1.0.0").Manifest.Spec.Version)
-	require.Equal(t, "1.1.0", plan(leg(2, "1.0.0", "1.1.0", 0), "1.1.0").Version, "it keeps what it has")
+	require.Equal(t, "1.1.0", plan(leg(2, "1.0.0", "1.1.0", 0), "1.1.0").Version, "the cluster keeps its version")
 	back := leg(2, "1.0.0", "1.1.0", 0)
 	back.Status.Reverts = true
 	require.Equal(t, "1.0.0", plan(back, "1.1.0").Manifest.Spec.Version)
 }
 
-func TestAWindowIsWaitedForDuringARolloutToo(t *testing.T) {
+func TestAnUpgradeInARolloutWaitsForItsWindow(t *testing.T) {
 	s := rollingOut(leg(2, "1.0.0", "1.1.0", 1), installed("keda", "1.0.0"))
 	s.templates[1].Spec.RequiresDowntime = true
 	s.window = func() Wait { return Wait{} }

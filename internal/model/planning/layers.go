@@ -18,12 +18,12 @@ type layers struct {
 	install   v1beta2.InstallInfo
 	config    *v1beta2.ImageSpec
 	defaultCR *v1beta2.ImageSpec
-	// images are where this component version has the module's images.
+	// images are the locations of the module's images for this component version.
 	images []string
 }
 
-// layersOf picks the one installable layer, the configuration and the default custom resource. The
-// repository is where blobs are that the descriptor only names by digest; empty is the one that it names itself.
+// layersOf returns the one installable layer, the configuration and the default custom resource. Repository is the
+// location of blobs that the descriptor names only by digest; empty means the descriptor's own repository.
 func layersOf(described *versions.Descriptor, repository string) (layers, *versions.Refusal) {
 	var found layers
 	contents, problems := described.Contents()
@@ -42,7 +42,7 @@ func layersOf(described *versions.Descriptor, repository string) (layers, *versi
 	return found, nil
 }
 
-// reasonOf tells a descriptor that says something wrong from one that asks for what we do not install.
+// reasonOf distinguishes an invalid descriptor from one with content that we do not install.
 func reasonOf(problems field.ErrorList) string {
 	for _, problem := range problems {
 		if problem.Type == field.ErrorTypeInvalid {
@@ -52,8 +52,8 @@ func reasonOf(problems field.ErrorList) string {
 	return versions.ReasonUnsupportedLayer
 }
 
-// sourceType says how the layer is read. A chart whose access does not tell its media type is written as
-// Manifests of the older generation have it: `oci-ref`, with the media type to tell it from a YAML file.
+// sourceType returns how the layer is read. The access `localOciBlob` has no media type. A chart with it gets the type
+// `oci-ref`, as in Manifests of the older generation; the media type in the Manifest distinguishes it from a YAML file.
 func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 	switch {
 	case part.Use == descriptor.UseHelmChart && part.Access.Kind() == descriptor.AccessLocalOCIBlob:
@@ -67,8 +67,8 @@ func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 	}
 }
 
-// imageOf translates a part into a source: `<repository>/component-descriptors`, the component name,
-// and the digest. A Manifest has the repository in another form (descriptor.InManifest). A blob that names a repository of its own is taken from there.
+// imageOf translates a part into a source: `<repository>/component-descriptors`, the component name, and the digest. A
+// Manifest has the repository in another form (descriptor.InManifest). A blob that names its own repository keeps it.
 func imageOf(described *versions.Descriptor, part descriptor.Part, repository string) *v1beta2.ImageSpec {
 	repo, name := described.Place(repository)
 	image := &v1beta2.ImageSpec{
@@ -87,7 +87,7 @@ func imageOf(described *versions.Descriptor, part descriptor.Part, repository st
 	return image
 }
 
-// referenceTo is the image of a single file; nil where there is none.
+// referenceTo returns the image of a single file; nil if part is nil.
 func referenceTo(described *versions.Descriptor, part *descriptor.Part, repository string) *v1beta2.ImageSpec {
 	if part == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestEveryKindOfAccessLeadsToItsBlob(t *testing.T) {
+func TestEveryAccessTypeIsTranslatedToItsBlob(t *testing.T) {
 	const own, component = "registry.example.com/modules/component-descriptors", "a.example/keda"
 	digest := desiredtest.Digest("c")
 	for name, test := range map[string]struct {
@@ -31,7 +31,7 @@ func TestEveryKindOfAccessLeadsToItsBlob(t *testing.T) {
 			}},
 			v1beta2.ImageSpec{Repo: own, Name: component, Type: "oci-dir", MediaType: "application/x-tar"},
 		},
-		"a localBlob that only its global access names": {
+		"a localBlob with only a global access": {
 			"raw-manifest",
 			map[string]any{"type": "localBlob", "localReference": "file", "mediaType": "application/x-yaml", "globalAccess": map[string]any{
 				"type": "ociBlob", "ref": "ghcr.io/org/blobs", "digest": digest,
@@ -54,7 +54,7 @@ func TestEveryKindOfAccessLeadsToItsBlob(t *testing.T) {
 	}
 }
 
-func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
+func TestTransferredComponentsAreFetchedFromTheirNewRepository(t *testing.T) {
 	settings := desired.Settings{Mode: desired.ModeSingleCluster, DescriptorRepository: "mirror.example.com/kyma"}
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	require.Equal(t, "mirror.example.com/kyma", manifestOf(t, desiredtest.Kyma("keda"), settings, template).Spec.Install.Source.Repo)
@@ -62,11 +62,11 @@ func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 	b := manifestInputs{planner: &planner{Request: Request{Settings: settings}}, entry: &entry{Choice: versions.Choice{Template: template}}}
 	require.Equal(t, "mirror.example.com/kyma", b.repository())
 	b.Template = imported("keda", "1.0.0", "mine")
-	require.Empty(t, b.repository(), "who provides a template reaches what its descriptor names, and not our registry")
+	require.Empty(t, b.repository(), "a user-provided template can use only the repository in its descriptor, not our registry")
 	b.Template.Spec.Descriptor.Raw = []byte(strings.Replace(string(b.Template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
-	require.Empty(t, b.repository(), "also where the component's name is hidden from other readers")
+	require.Empty(t, b.repository(), "the same applies if the component's name is hidden from other readers")
 	b.Template.Spec.Descriptor = nil
-	require.Equal(t, "mirror.example.com/kyma", b.repository(), "where it was fetched from")
+	require.Equal(t, "mirror.example.com/kyma", b.repository(), "the repository from which it was fetched")
 }
 
 func TestADefaultCRMayBeALayer(t *testing.T) {
@@ -90,26 +90,26 @@ func TestADefaultCRMayBeALayer(t *testing.T) {
 	}
 	const keda = `{"apiVersion":"a/v1","kind":"Keda","metadata":{"name":"shipped"},"status":{}}`
 
-	t.Run("it is taken with the defaults of any other", func(t *testing.T) {
+	t.Run("it gets the usual defaults", func(t *testing.T) {
 		require.JSONEq(t, `{"apiVersion":"a/v1","kind":"Keda","metadata":{"name":"shipped","namespace":"kyma-system"}}`, string(plan(template(), keda, nil).Manifest.Spec.Resource.Raw))
 	})
-	t.Run("what the template gives counts", func(t *testing.T) {
+	t.Run("the template's own default custom resource goes first", func(t *testing.T) {
 		given := template()
 		given.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1","kind":"Keda","metadata":{"name":"given"}}`)}
 		require.Contains(t, string(plan(given, keda, nil).Manifest.Spec.Resource.Raw), "given")
 	})
-	t.Run("one that is none is refused", func(t *testing.T) {
+	t.Run("an invalid one is refused", func(t *testing.T) {
 		refusal := plan(template(), `{"metadata":{}}`, nil).Refusal
 		require.Equal(t, versions.ReasonInvalidDefaultCR, refusal.Reason)
 		require.False(t, refusal.Transient)
 		require.False(t, plan(template(), "", fault.New(fault.Rejected, "InvalidManifest", "it holds 2 objects")).Refusal.Transient)
 	})
-	t.Run("one that the registry does not have is requested again now and then, and delays nobody", func(t *testing.T) {
+	t.Run("one that the registry does not have is retried slowly and delays no other module", func(t *testing.T) {
 		refusal := plan(template(), "", &fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", SlowRetry: true}).Refusal
 		require.False(t, refusal.Transient)
 		require.Equal(t, "the default custom resource in the registry", refusal.Elsewhere)
 	})
-	t.Run("a registry that is down delays, and loses nothing", func(t *testing.T) {
+	t.Run("a registry that is down only delays", func(t *testing.T) {
 		require.True(t, plan(template(), "", errors.New("no route")).Refusal.Transient)
 		there := plan(template(), "", errors.New("no route"), installed("keda", "1.0.0"))
 		require.Nil(t, there.Refusal)

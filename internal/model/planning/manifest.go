@@ -22,16 +22,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// manifestInputs are all that a Manifest is made of.
+// manifestInputs are the inputs of a Manifest.
 type manifestInputs struct {
 	*planner
 	*entry
 	name      string
-	namespace string // of what names none
+	namespace string // for objects that name no namespace
 	remote    bool
 }
 
-// manifestFor is the Manifest of an entry in the version that was chosen.
+// manifestFor returns the Manifest of an entry in the chosen version.
 func (p *planner) manifestFor(e *entry, remote bool) (*v1beta2.Manifest, *versions.Refusal) {
 	return manifestInputs{p, e, p.nameFor(e), p.namespaceFor(e), remote}.manifest()
 }
@@ -77,9 +77,9 @@ func (in manifestInputs) manifest() (*v1beta2.Manifest, *versions.Refusal) {
 	return manifest, nil
 }
 
-// repository is where components were transferred to, or where the descriptor was fetched from. Empty means what the
-// descriptor says: also for a user-provided template of a remote cluster, whose owner is to reach what he could
-// reach himself and not what is in our registry.
+// repository returns the repository to which components were transferred, or from which the descriptor was fetched.
+// Empty means the repository in the descriptor. A user-provided template always uses that one: its owner must not get
+// access to the content of our registry.
 func (in manifestInputs) repository() string {
 	if !descriptor.IsEmpty(in.Template.Spec.Descriptor) && versions.IsUserProvided(in.Template) {
 		return ""
@@ -108,7 +108,7 @@ func (in manifestInputs) labels() map[string]string {
 	return labels
 }
 
-// moduleLabel is the entry's name where it can be a label's value, else the module's name by its template.
+// moduleLabel returns the entry's name if it is a valid label value, else the module's name from its template.
 func moduleLabel(c versions.Choice) string {
 	for _, name := range []string{c.Module.Name, desired.ModuleNameOf(c.Template), c.Template.Name} {
 		if name != "" && len(validation.IsValidLabelValue(name)) == 0 {
@@ -152,8 +152,8 @@ func (in manifestInputs) annotations(labels map[string]string) (map[string]strin
 	return annotations, nil
 }
 
-// defaultCR is the default custom resource of the template, or where that has none, of the component's layer. Name
-// and namespace are as docs/contract.md#namespaces-and-defaults says.
+// defaultCR returns the default custom resource of the template or, if it has none, of the component's layer. Name and
+// namespace follow docs/contract.md#namespaces-and-defaults.
 func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *versions.Refusal) {
 	template := in.Template
 	object, err := template.Spec.DefaultCR()
@@ -184,13 +184,13 @@ func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtens
 		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", desired.NameOf(template), err)
 	}
 	if len(raw) > descriptor.MaxDefaultCRBytes {
-		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "the default custom resource of module %s has %d bytes, and may have %d",
+		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "the default custom resource of module %s has %d bytes; the limit is %d",
 			in.Module.Name, len(raw), descriptor.MaxDefaultCRBytes).WithHint("publish the module with a smaller default custom resource")
 	}
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
-// shipped is the default custom resource in a layer of the component.
+// shipped returns the default custom resource from a layer of the component.
 func (in manifestInputs) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured, *versions.Refusal) {
 	raw, err := in.DefaultCR(layer)
 	if err != nil {
@@ -209,20 +209,21 @@ func (in manifestInputs) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstruc
 	return object, nil
 }
 
-// OwnerReference makes a Kyma the controller of its Manifests.
+// OwnerReference returns the reference that makes a Kyma the controller of its Manifests.
 func OwnerReference(kyma *v1beta2.Kyma) metav1.OwnerReference {
 	return *metav1.NewControllerRef(kyma, v1beta2.GroupVersion.WithKind(shared.KindKyma))
 }
 
-// unmanaged is the Manifest of a module that its user took out of our hands: what it says stays, and it is
-// marked. The caller owns the result.
+// unmanaged returns the Manifest of a module that its user no longer wants us to manage: a copy of the present Manifest
+// with the annotation is-unmanaged. The caller may change the result.
 func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	manifest := asPlanned(existing)
 	manifest.Annotations[shared.AnnotationIsUnmanaged] = shared.ValueTrue
 	return manifest
 }
 
-// asPlanned is what a plan says of a Manifest, taken from the Manifest itself. The caller owns the result.
+// asPlanned returns the part of a Manifest that plans set, from the existing Manifest. The caller may change the
+// result.
 func asPlanned(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	return &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
@@ -237,7 +238,8 @@ func asPlanned(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	}
 }
 
-// Differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.
+// Differs reports whether a Manifest differs from the wanted one. Labels, annotations and fields of others do not
+// count.
 func Differs(existing, wanted *v1beta2.Manifest) bool {
 	return !maps.Equal(lists.Keep(existing.Labels, planned.Labels()), lists.Keep(wanted.Labels, planned.Labels())) ||
 		!maps.Equal(lists.Keep(existing.Annotations, planned.Annotations()), lists.Keep(wanted.Annotations, planned.Annotations())) ||
@@ -245,9 +247,9 @@ func Differs(existing, wanted *v1beta2.Manifest) bool {
 		!sameSpec(existing.Spec, wanted.Spec)
 }
 
-// keepForm gives a wanted Manifest the repositories as the existing one names them, if the two specs differ in nothing
-// else. Older builds wrote another form (descriptor.FromManifest); writing a Manifest again for the form alone would
-// install its module once more.
+// keepForm copies the repositories of the existing Manifest to the wanted one if the specs are otherwise equal. Older
+// builds wrote the repositories in another form (descriptor.FromManifest). Writing a Manifest only to change the form
+// would install its module again.
 func keepForm(existing, wanted *v1beta2.Manifest) {
 	if desired.IsEdited(existing) || !sameSpec(located(existing), located(wanted)) {
 		return
@@ -259,7 +261,7 @@ func keepForm(existing, wanted *v1beta2.Manifest) {
 	wanted.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(wanted.Spec)
 }
 
-// located is the spec of a Manifest with the full repositories of its layers.
+// located returns the spec of a Manifest with the full repositories of its layers.
 func located(m *v1beta2.Manifest) v1beta2.ManifestSpec {
 	spec := m.Spec
 	if spec.Config != nil {
@@ -271,7 +273,7 @@ func located(m *v1beta2.Manifest) v1beta2.ManifestSpec {
 	return spec
 }
 
-// imagesOf are the layers that a spec names.
+// imagesOf returns the layers in a spec.
 func imagesOf(spec *v1beta2.ManifestSpec) []*v1beta2.ImageSpec {
 	images := []*v1beta2.ImageSpec{&spec.Install.Source}
 	if spec.Config != nil {
@@ -293,7 +295,7 @@ func sameSpec(a, b v1beta2.ManifestSpec) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// sameJSON compares two objects whatever the order of their fields; null is the same as nothing.
+// sameJSON compares two objects regardless of the order of their fields; null is the same as a missing object.
 func sameJSON(a, b *runtime.RawExtension) bool {
 	decode := func(raw *runtime.RawExtension) (any, error) {
 		if raw == nil || len(raw.Raw) == 0 {
@@ -314,7 +316,7 @@ func sameJSON(a, b *runtime.RawExtension) bool {
 	return equality.Semantic.DeepEqual(first, second)
 }
 
-// templateRef refers to a ModuleTemplate in a status.
+// templateRef returns the reference to a ModuleTemplate for a status.
 func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
 	return &v1beta2.TrackedObject{
 		APIVersion: v1beta2.GroupVersion.String(),
@@ -325,7 +327,7 @@ func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
 	}
 }
 
-// Describe names a Manifest, for messages.
+// Describe names a Manifest in messages.
 func Describe(manifest *v1beta2.Manifest) string {
 	return fmt.Sprintf("%s %s/%s", shared.KindOfInstallation(manifest.Name), manifest.Namespace, manifest.Name)
 }

@@ -32,7 +32,7 @@ func manifestOf(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, tem
 	return nil
 }
 
-func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
+func TestAManifestIsBuiltAsTheContractSays(t *testing.T) {
 	template := desiredtest.ChannelTemplate("btp-operator", "regular", "0.2.3")
 	template.Spec.Descriptor = desiredtest.Descriptor("kyma.project.io/module/btp-operator", "0.2.3")
 	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"operator.example.com/v1","kind":"BTP","metadata":{"name":"default"},"spec":{"a":1},"status":{"state":"Ready"}}`)}
@@ -85,24 +85,24 @@ func TestTheImagesOfAComponentReachTheManifest(t *testing.T) {
 	}
 	copied := describe(layer, image("local.example.com/x/operator:1.0.0"))
 	require.Equal(t, []string{"local.example.com/x/operator:1.0.0"}, copied.Spec.LocalizedImages)
-	require.True(t, Differs(describe(layer), copied), "a Manifest from before gets them")
+	require.True(t, Differs(describe(layer), copied), "an existing Manifest gets the images")
 	require.False(t, Differs(copied.DeepCopy(), copied))
 }
 
-func TestAManifestForARemoteClusterSaysWhichSecretItsImagesArePulledWith(t *testing.T) {
+func TestAManifestForARemoteClusterNamesTheImagePullSecret(t *testing.T) {
 	const annotation = "operator.kyma-project.io/image-pull-secret"
 	template := desiredtest.ChannelTemplate("btp-operator", "regular", "1.0.0")
 	with := manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane, ImagePullSecret: "regcred"}, template)
 	require.Equal(t, "regcred", with.Annotations[annotation])
 	without := manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane}, template)
 	require.NotContains(t, without.Annotations, annotation)
-	require.True(t, Differs(with, without), "it is taken back")
+	require.True(t, Differs(with, without), "the annotation is removed")
 	here := manifestOf(t, desiredtest.Kyma("btp-operator"), desired.Settings{Mode: desired.ModeSingleCluster, ImagePullSecret: "regcred"}, template)
 	require.False(t, here.Spec.Remote)
-	require.NotContains(t, here.Annotations, annotation, "what is no remote cluster does not get the Secret")
+	require.NotContains(t, here.Annotations, annotation, "only remote clusters get the Secret")
 }
 
-func TestAManifestSaysWhetherItsModuleMayAskForDataOfTheControlPlane(t *testing.T) {
+func TestAManifestRecordsWhetherItsModuleMayReadDataOfTheControlPlane(t *testing.T) {
 	const annotation = "operator.kyma-project.io/injects-data"
 	settings := desired.Settings{Mode: desired.ModeControlPlane, InjectingModules: []string{"deployer", "btp-operator"}}
 	template := desiredtest.ChannelTemplate("btp-operator", "regular", "1.0.0")
@@ -111,16 +111,16 @@ func TestAManifestSaysWhetherItsModuleMayAskForDataOfTheControlPlane(t *testing.
 	settings.InjectingModules = []string{"deployer"}
 	without := manifestOf(t, synced(), settings, template)
 	require.NotContains(t, without.Annotations, annotation)
-	require.True(t, Differs(with, without), "it is taken back")
+	require.True(t, Differs(with, without), "the annotation is removed")
 
 	settings.InjectingModules = []string{"btp-operator"}
 	kyma := synced()
 	userProvided(&kyma.Status.Remote.Modules[0])
 	own := manifestOf(t, kyma, settings, imported("btp-operator", "1.0.0", "mine"))
-	require.NotContains(t, own.Annotations, annotation, "a cluster's owner gets no data by a template of that name")
+	require.NotContains(t, own.Annotations, annotation, "a user-provided template of that name gives no access to data")
 }
 
-func TestWhereADefaultCRGoes(t *testing.T) {
+func TestTheNamespaceOfADefaultCR(t *testing.T) {
 	bare := `{"apiVersion":"v1","kind":"Thing"}`
 	explicit := func(namespace string) *v1beta2.Sync {
 		on := true
@@ -163,7 +163,7 @@ func TestWhereADefaultCRGoes(t *testing.T) {
 			object, err := manifest.Spec.DefaultCR()
 			require.NoError(t, err)
 			require.Equal(t, test.wantNamespace, object.GetNamespace())
-			require.Equal(t, manifest.Name, object.GetName(), "one without a name gets the Manifest's")
+			require.Equal(t, manifest.Name, object.GetName(), "a default CR without a name gets the Manifest's name")
 		})
 	}
 }
@@ -262,7 +262,7 @@ func TestABlobElsewhereKeepsItsOwnRepository(t *testing.T) {
 	}, found.install.Source)
 }
 
-func TestDescriptors(t *testing.T) {
+func TestInvalidDescriptorsAreRefused(t *testing.T) {
 	valid := string(desiredtest.Descriptor("a.example/keda", "1.0.0").Raw)
 	for name, raw := range map[string]string{
 		"not YAML":           "{{",
@@ -305,7 +305,7 @@ spec:
 	require.Len(t, descriptor.Resources, 1)
 }
 
-func TestWhatTheModuleToolPushesIsUnderstood(t *testing.T) {
+func TestComponentsOfTheModuleToolAreUnderstood(t *testing.T) {
 	descriptor, err := versions.ParseDescriptor(descriptortest.Example)
 	require.NoError(t, err)
 	found, refusal := layersOf(descriptor, descriptor.Repository)
@@ -324,7 +324,7 @@ func TestUnmanagedKeepsEverythingElse(t *testing.T) {
 	marked := unmanaged(existing)
 	require.Equal(t, "true", marked.Annotations[shared.AnnotationIsUnmanaged])
 	require.Equal(t, existing.Spec, marked.Spec)
-	require.NotContains(t, marked.Labels, "someone", "what is not ours is not applied by us")
+	require.NotContains(t, marked.Labels, "someone", "we do not apply labels of others")
 }
 
 func TestDifferencesThatDoNotCount(t *testing.T) {
@@ -355,7 +355,7 @@ func TestDifferencesThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestAManifestSaysWhatTheNamespaceIsOfWhatNamesNone(t *testing.T) {
+func TestAManifestRecordsTheNamespaceForObjectsThatNameNone(t *testing.T) {
 	on := true
 	explicit := func(namespace string) *v1beta2.Kyma {
 		k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
@@ -382,7 +382,7 @@ func TestAManifestSaysWhatTheNamespaceIsOfWhatNamesNone(t *testing.T) {
 	}
 }
 
-func TestAManifestSaysThatItsClusterIsReachedByTheLocalClient(t *testing.T) {
+func TestAManifestRecordsTheStrategyLocalClient(t *testing.T) {
 	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 	on := true
 	for strategy, want := range map[v1beta2.SyncStrategy]string{
@@ -394,7 +394,7 @@ func TestAManifestSaysThatItsClusterIsReachedByTheLocalClient(t *testing.T) {
 	}
 }
 
-func TestTheManifestSaysWhichKindsMayHoldUsersData(t *testing.T) {
+func TestAManifestRecordsTheKindsThatMayHoldUserData(t *testing.T) {
 	template := desiredtest.ChannelTemplate("btp-operator", "regular", "0.2.3")
 	kinds := func() []schema.GroupKind {
 		return desired.AssociatedKinds(manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane}, template))

@@ -1,5 +1,26 @@
-// Package planning decides what to do about each module of a Kyma and its Manifest (Plan). It is pure: all that a plan is
-// made from is in a Request.
+// Package planning decides what to do about each module of a Kyma and its Manifest. It has no side effects: Plan
+// computes Plans from a Request, which has all inputs. Package resolve builds the Request and carries the Plans out.
+//
+// Plan works in four steps: choose the template of each entry (package versions), assign the existing Manifests to the
+// entries, refuse duplicate components, and decide an Action for each entry.
+//
+// Invariants:
+//   - The result does not depend on the order of lists in the Request, and planning again after the plan was carried
+//     out changes nothing.
+//   - Uncertainty removes nothing. If the wanted modules are not completely known, the plan is empty. A refused entry
+//     keeps its Manifest unless the refusal says Remove.
+//   - A Manifest proves nothing about what it asks for, because others may write Manifests. Only the record of an
+//     earlier plan (package planned) or the catalog counts.
+//
+// The files:
+//
+//	plan.go       entry point, and the Manifests that no entry has
+//	entry.go      an entry while it is planned
+//	assign.go     which Manifest an entry has
+//	decide.go     the Action of an entry; checks.go has the reasons to refuse it
+//	manifest.go   the Manifest that an entry should have; layers.go has the sources of its layers
+//	agent.go      the plan of the agent in the remote cluster
+//	upstream.go   Manifests that upstream wrote, and plans that were lost
 package planning
 
 import (
@@ -16,8 +37,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Plan says what to do about each wanted module and which Manifests nobody wants any more. It decides nothing
-// while what is wanted is not completely known.
+// Plan decides what to do about each wanted module, and finds the Manifests that no entry wants any more. The plan is
+// empty while the wanted modules are not completely known.
 func Plan(r Request) Plans {
 	if !r.Wanted.Complete {
 		return Plans{}
@@ -40,7 +61,7 @@ func Plan(r Request) Plans {
 	return plans
 }
 
-// choose finds out what each entry means.
+// choose finds the template of each entry.
 func (p *planner) choose() {
 	for _, module := range p.Wanted.Modules {
 		p.entries = append(p.entries, &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name], p.installed(module.Name, false))})
@@ -57,13 +78,13 @@ func (p *planner) choose() {
 			e.Refusal = versions.Refuse(versions.ReasonKymaName, "the name of the Kyma has more than %d characters", validation.LabelValueMaxLength)
 		}
 	}
-	// Mandatory modules go first: the Manifest of a module is theirs before it is an entry's of the same name.
+	// Mandatory modules go first, so that they get the Manifest of their module before an entry of the same name.
 	slices.SortFunc(p.entries, func(a, b *entry) int {
 		return cmp.Or(lists.TrueFirst(a.mandatory, b.mandatory), cmp.Compare(a.Module.Name, b.Module.Name))
 	})
 }
 
-// plans puts into words what was decided.
+// plans turns the decisions into Plans.
 func (p *planner) plans() Plans {
 	var all Plans
 	for _, e := range p.entries {
@@ -91,10 +112,10 @@ func (p *planner) plans() Plans {
 	return all
 }
 
-// sortUnassigned sorts out the Manifests that no entry has. A Manifest stays as long as some entry could mean its
-// component or was the one that it was made for, however unclear that entry is at present; and while there is an
-// entry that may be its new name, for nothing is known of that one. One that no plan ever had does not stay, whatever its
-// labels say.
+// sortUnassigned sorts the Manifests that no entry has. A Manifest stays if an entry could mean its component or is the
+// entry that the Manifest was made for, even if that entry cannot be resolved now. It also stays while there is an
+// entry of which nothing is known, because that entry may be its new name. A Manifest that no plan ever had does not
+// stay, whatever its labels say.
 func (p *planner) sortUnassigned(all *Plans) {
 	meant := map[string]bool{}
 	unresolved := false

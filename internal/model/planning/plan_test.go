@@ -26,7 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// setup is what a plan is made from, as a test changes it.
+// setup has the inputs of a plan. Tests change them.
 type setup struct {
 	kyma      *v1beta2.Kyma
 	settings  desired.Settings
@@ -117,7 +117,7 @@ func (s *setup) plans(t *testing.T) Plans {
 	return Plan(request)
 }
 
-// installed is the Manifest that a module of the sample Kyma has.
+// installed returns the Manifest of a module of the sample Kyma.
 func installed(module, version string) *v1beta2.Manifest {
 	return &v1beta2.Manifest{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,7 +147,7 @@ func modified[T any](object T, change func(T)) T {
 // userProvided makes an entry ask for a user-provided template of the remote cluster.
 func userProvided(module *v1beta2.Module) { module.RemoteModuleTemplateRef = "mine" }
 
-// imported is the copy of such a template in the control plane.
+// imported returns the copy of a user-provided template in the control plane.
 func imported(module, version, remoteName string) *v1beta2.ModuleTemplate {
 	template := desiredtest.Template(module, version)
 	template.Name = "imported"
@@ -182,7 +182,7 @@ func TestPlan(t *testing.T) {
 		channel  string
 		template string
 		reason   string
-		message  string // contained
+		message  string // the message must contain this
 	}{
 		// By release meta.
 		{
@@ -196,18 +196,18 @@ func TestPlan(t *testing.T) {
 			action: ActionCreate, version: "2.0.0", channel: "fast", template: "keda-2.0.0",
 		},
 		{
-			name: "without any channel it is regular",
+			name: "without any channel the channel is regular",
 			setup: setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Spec.Channel = "" }), templates: templates(mt("keda", "1.0.0")),
 				metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))},
 			action: ActionCreate, version: "1.0.0", channel: "regular", template: "keda-1.0.0",
 		},
 		{
-			name:   "a pinned version is taken whatever the channels say",
+			name:   "a pinned version is used whatever the channels say",
 			setup:  setup{kyma: keda(func(m *v1beta2.Module) { m.Version = "3.0.0" }), templates: templates(mt("keda", "1.0.0"), mt("keda", "3.0.0")), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))},
 			action: ActionCreate, version: "3.0.0", channel: "", template: "keda-3.0.0",
 		},
 		{
-			name:   "an unknown channel names those that the module has",
+			name:   "an unknown channel is refused",
 			setup:  setup{kyma: keda(func(m *v1beta2.Module) { m.Channel = "alpha" }), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0", "fast=2.0.0"))},
 			action: ActionNone, channel: "alpha", reason: versions.ReasonNoVersionForChannel,
 			message: "no versions found for channel: alpha in module keda",
@@ -281,13 +281,13 @@ func TestPlan(t *testing.T) {
 			action: ActionCreate, version: "1.0.0", channel: "regular", template: "keda-regular",
 		},
 		{
-			name: "the label goes before the template's own name, also where only the latter is in the channel",
+			name: "the label goes before the template's own name, even if only the named template is in the channel",
 			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "fast", "1.0.0"),
 				modified(ct("other", "regular", "2.0.0"), func(m *v1beta2.ModuleTemplate) { m.Name = "keda" }))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonNoVersionForChannel, message: "no versions found for channel: regular in module keda",
 		},
 		{
-			name:   "nothing by that name",
+			name:   "no module of that name",
 			setup:  setup{kyma: keda(nil), templates: templates(ct("btp", "regular", "1.0.0"))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonNotFound, message: "no ModuleReleaseMeta found",
 		},
@@ -297,7 +297,7 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", reason: versions.ReasonNotFound, message: "no ModuleReleaseMeta found",
 		},
 		{
-			name:   "a pinned version needs none",
+			name:   "a pinned version needs no release meta",
 			setup:  setup{kyma: keda(func(m *v1beta2.Module) { m.Version = "1.0.0" }), templates: templates(mt("keda", "1.0.0"), mt("keda", "2.0.0"))},
 			action: ActionCreate, version: "1.0.0", template: "keda-1.0.0",
 		},
@@ -314,7 +314,7 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", reason: versions.ReasonMandatory, message: "mandatory",
 		},
 		{
-			name: "a synced copy is no template",
+			name: "a synced copy does not count as a template",
 			setup: setup{kyma: keda(nil), templates: templates(modified(ct("keda", "regular", "1.0.0"),
 				func(m *v1beta2.ModuleTemplate) { m.Annotations[desired.AnnotationSyncedFrom] = "a/b" }))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonNotFound, message: "no ModuleReleaseMeta found",
@@ -339,7 +339,7 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-1.0.0", reason: versions.ReasonNotAllowed, message: "module template not allowed: internal module",
 		},
 		{
-			name: "a release meta restricts its module also where the entry names it by component",
+			name: "a release meta restricts its module even if the entry names it by component",
 			setup: setup{kyma: desiredtest.Kyma("kyma-project.io/module/keda"), templates: templates(ct("keda", "regular", "1.0.0")),
 				metas: metas(modified(desiredtest.ReleaseMeta("keda", "regular=1.0.0"), func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }))},
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: versions.ReasonNotAllowed, message: "internal module",
@@ -362,13 +362,13 @@ func TestPlan(t *testing.T) {
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-1.0.0",
 		},
 		{
-			name: "an empty selector selects nobody",
+			name: "an empty selector selects no Kyma",
 			setup: setup{kyma: keda(nil), settings: desired.Settings{RestrictedModules: []string{"keda"}}, templates: templates(mt("keda", "1.0.0")),
 				metas: metas(modified(desiredtest.ReleaseMeta("keda", "regular=1.0.0"), func(m *v1beta2.ModuleReleaseMeta) { m.Spec.KymaSelector = &metav1.LabelSelector{} }))},
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-1.0.0", reason: versions.ReasonNotAllowed, message: "restricted module",
 		},
 		{
-			name: "a restricted module without selector is for nobody",
+			name: "no Kyma may have a restricted module without selector",
 			setup: setup{kyma: keda(nil), settings: desired.Settings{RestrictedModules: []string{"keda"}}, templates: templates(mt("keda", "1.0.0")),
 				metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))},
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-1.0.0", reason: versions.ReasonNotAllowed, message: "restricted module",
@@ -410,7 +410,7 @@ func TestPlan(t *testing.T) {
 			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (2.0.0) of the module was previously installed",
 		},
 		{
-			name: "a change of channel to an older version is refused alike",
+			name: "a change of channel to an older version is refused too",
 			setup: setup{kyma: keda(func(m *v1beta2.Module) { m.Channel = "slow" }), manifests: []*v1beta2.Manifest{installed("keda", "2.0.0")},
 				templates: templates(ct("keda", "slow", "1.9.9"))},
 			action: ActionKeep, channel: "slow", version: "1.9.9", template: "keda-slow", reason: versions.ReasonDowngrade, message: "(from regular to slow), as a higher version (2.0.0)",
@@ -422,29 +422,29 @@ func TestPlan(t *testing.T) {
 			action: ActionKeep, version: "1.0.0", template: "keda-1.0.0", reason: versions.ReasonDowngrade, message: "(from regular to 1.0.0)",
 		},
 		{
-			name: "a Kyma may be allowed to go back",
+			name: "an annotation allows a Kyma to downgrade",
 			setup: setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationAllowDowngrade] = "true" }),
 				manifests: []*v1beta2.Manifest{installed("keda", "2.0.0")}, templates: templates(ct("keda", "regular", "1.1.0"))},
 			action: ActionUpdate, channel: "regular", version: "1.1.0", template: "keda-regular",
 		},
 		{
-			name:   "pre-releases of one version are the same for the comparison",
+			name:   "pre-releases of one version compare as equal",
 			setup:  setup{kyma: keda(nil), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}, templates: templates(ct("keda", "regular", "1.0.0-rc1"))},
 			action: ActionUpdate, channel: "regular", version: "1.0.0-rc1", template: "keda-regular",
 		},
 		{
-			name:   "what cannot be found keeps what is installed",
+			name:   "a module that is not found keeps its installation",
 			setup:  setup{kyma: keda(nil), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}},
 			action: ActionKeep, channel: "regular", reason: versions.ReasonNotFound, message: "no ModuleReleaseMeta found",
 		},
 		{
-			name: "what is ambiguous keeps what is installed",
+			name: "an ambiguous module keeps its installation",
 			setup: setup{kyma: keda(nil), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}, templates: templates(ct("keda", "regular", "1.0.0"),
 				modified(ct("keda", "regular", "1.0.0"), func(m *v1beta2.ModuleTemplate) { m.Name = "twin" }))},
 			action: ActionKeep, channel: "regular", reason: versions.ReasonAmbiguous, message: "ambiguous",
 		},
 		{
-			name: "a descriptor that cannot be parsed keeps what is installed",
+			name: "an invalid descriptor keeps the installation",
 			setup: setup{kyma: keda(nil), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}, templates: templates(modified(ct("keda", "regular", "1.0.0"),
 				func(m *v1beta2.ModuleTemplate) {
 					m.Spec.Descriptor = &runtime.RawExtension{Raw: []byte(`{"component":{"name":"kyma-project.io/module/keda"}}`)}
@@ -460,18 +460,18 @@ func TestPlan(t *testing.T) {
 			action: ActionKeep, channel: "regular", version: "1.0.0", template: "keda-regular", reason: versions.ReasonComponentChanged, message: "from old.example/keda to kyma-project.io/module/keda",
 		},
 		{
-			name: "a module does not wander to another cluster",
+			name: "a module does not move to another cluster",
 			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "1.0.0")), manifests: []*v1beta2.Manifest{modified(installed("keda", "1.0.0"),
 				func(m *v1beta2.Manifest) { m.Spec.Remote, m.Status.InstalledRef = true, "sha256:1" })}},
-			action: ActionKeep, channel: "regular", version: "1.0.0", template: "keda-regular", reason: versions.ReasonTargetChanged, message: "another cluster",
+			action: ActionKeep, channel: "regular", version: "1.0.0", template: "keda-regular", reason: versions.ReasonTargetChanged, message: "a different cluster",
 		},
 		{
-			name:   "a Manifest that is being deleted is waited for",
+			name:   "the plan waits for a Manifest that is being deleted",
 			setup:  setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "1.0.0")), manifests: []*v1beta2.Manifest{deleting(installed("keda", "1.0.0"))}},
 			action: ActionWait, channel: "regular", version: "1.0.0", template: "keda-regular",
 		},
 		{
-			name:   "the Manifest of an earlier Kyma of the same name is waited for",
+			name:   "the plan waits for the Manifest of an earlier Kyma of the same name",
 			setup:  setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "1.0.0")), foreign: []*v1beta2.Manifest{installed("keda", "1.0.0")}},
 			action: ActionWait, channel: "regular", version: "1.0.0", template: "keda-regular",
 		},
@@ -495,12 +495,12 @@ func TestPlan(t *testing.T) {
 		},
 		// Target.
 		{
-			name:   "without synchronization nothing goes into the control plane by itself",
+			name:   "without synchronization no module goes into the control plane by default",
 			setup:  setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{} }), settings: desired.Settings{Mode: desired.ModeControlPlane}, templates: templates(ct("keda", "regular", "1.0.0"))},
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: desired.ReasonControlPlaneTarget, message: "not allowed here",
 		},
 		{
-			name: "the strategy local-client brings nothing into the control plane by itself",
+			name: "the strategy local-client brings no module into the control plane by default",
 			setup: setup{kyma: modified(desiredtest.Accepted(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
 				on := true
 				k.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: v1beta2.SyncStrategyLocalClient, Namespace: k.Status.Remote.Namespace}
@@ -515,7 +515,7 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: versions.ReasonSyncDisabled, message: "synchronization is switched off",
 		},
 		{
-			name: "the flag lets a module go into the control plane",
+			name: "the flag allows a module in the control plane",
 			setup: setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{} }),
 				settings: desired.Settings{Mode: desired.ModeControlPlane, AllowControlPlaneModules: true}, templates: templates(ct("keda", "regular", "1.0.0"))},
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
@@ -527,12 +527,12 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", version: "1.0.1", template: "keda-regular", reason: versions.ReasonInvalidDescriptor, message: "has version 1.0.1, but its component",
 		},
 		{
-			name:   "an empty descriptor without release meta is of no component",
+			name:   "an empty descriptor without release meta has no component",
 			setup:  setup{kyma: keda(nil), templates: templates(modified(ct("keda", "regular", "1.0.0"), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil }))},
 			action: ActionNone, channel: "regular", template: "keda-regular", reason: versions.ReasonInvalidDescriptor, message: "no ModuleReleaseMeta says which component",
 		},
 		{
-			name: "a registry that does not answer keeps a module that is there in that version",
+			name: "a registry that does not answer keeps a module that is installed in that version",
 			setup: setup{kyma: keda(nil), templates: templates(mt("keda", "1.0.0")), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0")),
 				manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")},
 				describe: func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error) {
@@ -541,7 +541,7 @@ func TestPlan(t *testing.T) {
 			action: ActionKeep, channel: "regular", version: "1.0.0", template: "keda-1.0.0",
 		},
 		{
-			name: "a registry that does not answer is said of a new module",
+			name: "a registry that does not answer fails a new module",
 			setup: setup{kyma: keda(nil), templates: templates(mt("keda", "1.0.0")), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0")),
 				describe: func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error) {
 					return nil, errors.New("connection refused")
@@ -560,17 +560,17 @@ func TestPlan(t *testing.T) {
 			action: ActionCreate, version: "3.0.0", template: "imported",
 		},
 		{
-			name:   "a reference to nothing that may be used falls back to nothing else",
+			name:   "a reference to an unusable template does not fall back",
 			setup:  setup{settings: synced, kyma: remotely(userProvided), templates: templates(ct("keda", "regular", "1.0.0"))},
-			action: ActionNone, channel: "regular", reason: versions.ReasonTemplateNotFound, message: "no ModuleTemplate mine found in the remote cluster",
+			action: ActionNone, channel: "regular", reason: versions.ReasonTemplateNotFound, message: "no usable ModuleTemplate mine found in the remote cluster",
 		},
 		{
-			name:   "a reference to a copy means what the control plane has",
+			name:   "a reference to a synced copy means the control plane's template",
 			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { m.RemoteModuleTemplateRef = "keda-regular" }), templates: templates(ct("keda", "regular", "1.0.0"))},
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
 		},
 		{
-			name:   "a name that nothing here answers to may mean a template of the remote cluster",
+			name:   "a name unknown to the control plane may mean a template of the remote cluster",
 			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(imported("keda", "3.0.0", "keda"))},
 			action: ActionCreate, version: "3.0.0", template: "imported",
 		},
@@ -580,20 +580,20 @@ func TestPlan(t *testing.T) {
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
 		},
 		{
-			name: "a template of one Kyma's remote cluster is not another Kyma's",
+			name: "another Kyma cannot use a template of this Kyma's remote cluster",
 			setup: setup{settings: synced, kyma: remotely(userProvided), templates: templates(modified(imported("keda", "3.0.0", "mine"), func(m *v1beta2.ModuleTemplate) {
 				m.OwnerReferences[0].UID = "another"
 			}))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonTemplateNotFound,
 		},
 		{
-			name:   "a pinned version must be that of the template that is referred to",
+			name:   "a pinned version must match the referenced template",
 			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { userProvided(m); m.Version = "2.0.0" }), templates: templates(imported("keda", "3.0.0", "mine"))},
-			action: ActionNone, version: "3.0.0", template: "imported", reason: versions.ReasonTemplateNotFound, message: "is not of version 2.0.0",
+			action: ActionNone, version: "3.0.0", template: "imported", reason: versions.ReasonTemplateNotFound, message: "does not have version 2.0.0",
 		},
 		// Signatures.
 		{
-			name: "a signature that is refused keeps what is installed",
+			name: "a refused signature keeps the installation",
 			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "2.0.0")), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")},
 				describe: func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error) {
 					return nil, fmt.Errorf("%w: no Secret has the key", signature.ErrSignature)
@@ -626,18 +626,18 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestOnlyAnEntryThatIsPositivelyGoneLeavesItsManifest(t *testing.T) {
+func TestAManifestIsUnwantedOnlyIfItsEntryIsCertainlyGone(t *testing.T) {
 	keda, btp := installed("keda", "1.0.0"), installed("btp", "1.0.0")
 	s := setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{keda, btp}}
 	plans, left := s.plan(t)
-	require.Equal(t, []string{btp.Name}, left, "btp is listed no more; keda is, though its template is gone")
+	require.Equal(t, []string{btp.Name}, left, "btp is no longer listed; keda is, although its template is gone")
 	require.Equal(t, ActionKeep, plans["keda"].Action)
 
 	duplicate := installed("keda", "0.9.0")
 	duplicate.Name = "of-an-earlier-component"
 	s = setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{keda, duplicate}}
 	_, left = s.plan(t)
-	require.Empty(t, left, "a second Manifest of a listed module is for a person to judge")
+	require.Empty(t, left, "a second Manifest of a listed module is left to a person")
 
 	mandatory := installed("warden", "1.0.0")
 	mandatory.Labels[shared.LabelMandatoryModule] = "true"
@@ -645,7 +645,7 @@ func TestOnlyAnEntryThatIsPositivelyGoneLeavesItsManifest(t *testing.T) {
 	others.Labels[shared.LabelManagedBy] = "other"
 	s = setup{kyma: desiredtest.Kyma(), manifests: []*v1beta2.Manifest{mandatory, others}}
 	_, left = s.plan(t)
-	require.Empty(t, left, "mandatory modules and those of other instances have lives of their own")
+	require.Empty(t, left, "mandatory modules and modules of other instances do not depend on entries")
 
 	s = setup{kyma: desiredtest.Kyma(), settings: desired.Settings{Mode: desired.ModeControlPlane}, manifests: []*v1beta2.Manifest{keda}}
 	plans, left = s.plan(t)
@@ -674,8 +674,8 @@ func TestAnUnresolvableEntryByComponentNameKeepsTheManifest(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// An entry of which nothing at all is known may be the new name of a module whose entry is gone.
-func TestAnEntryThatNothingIsKnownOfKeepsTheManifestThatItMayMean(t *testing.T) {
+// An entry of which nothing is known may be the new name of a module with a missing entry.
+func TestAnUnknownEntryKeepsAManifestThatItMayMean(t *testing.T) {
 	s := setup{kyma: desiredtest.Kyma("typo", "btp"), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}}
 	s.templates = []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("btp", "regular", "1.0.0")}
 	plans, left := s.plan(t)
@@ -684,13 +684,13 @@ func TestAnEntryThatNothingIsKnownOfKeepsTheManifestThatItMayMean(t *testing.T) 
 
 	s.kyma = desiredtest.Kyma("btp")
 	_, left = s.plan(t)
-	require.Len(t, left, 1, "with the entry fixed or gone, the module that is listed no more goes")
+	require.Len(t, left, 1, "once the entry is fixed or gone, the unlisted module is removed")
 
 	s.kyma = desiredtest.Kyma("btp")
 	s.kyma.Spec.Modules[0].Channel = "unknown"
 	plans, left = s.plan(t)
 	require.Equal(t, versions.ReasonNoVersionForChannel, plans["btp"].Refusal.Reason)
-	require.Len(t, left, 1, "an entry whose component is known means no other")
+	require.Len(t, left, 1, "an entry with a known component means no other component")
 }
 
 func TestAnUpgradeThatNeedsADowntimeWaitsForItsWindow(t *testing.T) {
@@ -711,13 +711,13 @@ func TestAnUpgradeThatNeedsADowntimeWaitsForItsWindow(t *testing.T) {
 	require.Equal(t, "the next maintenance window begins at 2030-01-05T02:00:00Z", plans["keda"].Window.Hint())
 
 	for name, change := range map[string]func(*setup){
-		"in a window":                  func(s *setup) { s.window = func() Wait { return Wait{Open: true} } },
-		"where no policy is":           func(s *setup) { s.window = nil },
-		"where the Kyma skips windows": func(s *setup) { s.kyma.Spec.SkipMaintenanceWindows = true },
-		"where no downtime is needed": func(s *setup) {
+		"in a window":               func(s *setup) { s.window = func() Wait { return Wait{Open: true} } },
+		"without a policy":          func(s *setup) { s.window = nil },
+		"if the Kyma skips windows": func(s *setup) { s.kyma.Spec.SkipMaintenanceWindows = true },
+		"if no downtime is needed": func(s *setup) {
 			s.templates = []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "2.0.0")}
 		},
-		"where the version is installed": func(s *setup) { s.manifests[0].Spec.Version = "2.0.0" },
+		"if the version is installed": func(s *setup) { s.manifests[0].Spec.Version = "2.0.0" },
 	} {
 		t.Run("not "+name, func(t *testing.T) {
 			s := upgrade()
@@ -742,7 +742,7 @@ func TestAComponentUnderTwoNames(t *testing.T) {
 	require.Equal(t, versions.ReasonDuplicateComponent, plans["kcp-system/keda-regular"].Refusal.Reason)
 
 	plans, left := (&setup{kyma: twice(), templates: templates, manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}}).plan(t)
-	require.Nil(t, plans["keda"].Refusal, "the one that has a Manifest stays")
+	require.Nil(t, plans["keda"].Refusal, "the entry that has a Manifest stays")
 	require.Equal(t, versions.ReasonDuplicateComponent, plans["kcp-system/keda-regular"].Refusal.Reason)
 	require.Empty(t, left)
 
@@ -750,7 +750,7 @@ func TestAComponentUnderTwoNames(t *testing.T) {
 	orphan.Annotations[shared.AnnotationOCMComponentName] = desiredtest.Component("keda")
 	plans, left = (&setup{kyma: twice(), templates: templates, manifests: []*v1beta2.Manifest{orphan}}).plan(t)
 	require.Equal(t, ActionNone, plans["keda"].Action)
-	require.Empty(t, left, "which of the two adopts it is unclear, so it stays")
+	require.Empty(t, left, "it is unclear which of the two entries adopts the Manifest, so it stays")
 }
 
 func TestManifestNamesThatCollideAreRefused(t *testing.T) {
@@ -766,7 +766,7 @@ func TestManifestNamesThatCollideAreRefused(t *testing.T) {
 	likeAgent := desiredtest.ChannelTemplate(shared.AgentName, "regular", "1.0.0")
 	likeAgent.Spec.Descriptor = desiredtest.Descriptor(shared.AgentComponent, "1.0.0")
 	plans, _ = (&setup{kyma: desiredtest.Kyma(shared.AgentName), templates: []*v1beta2.ModuleTemplate{likeAgent}}).plan(t)
-	require.Equal(t, versions.ReasonNameCollision, plans[shared.AgentName].Refusal.Reason, "it would be taken for the agent")
+	require.Equal(t, versions.ReasonNameCollision, plans[shared.AgentName].Refusal.Reason, "the module would be mistaken for the agent")
 }
 
 func TestTheSamePlanAgainChangesNothing(t *testing.T) {
@@ -778,7 +778,7 @@ func TestTheSamePlanAgainChangesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// The order of lists and duplicates in them must not change what is done.
+// The order of lists, and duplicates in them, must not change the plan.
 func TestThePlanDoesNotDependOnOrder(t *testing.T) {
 	var modules []string
 	s := setup{}
@@ -832,7 +832,7 @@ func TestARejectedFetchIsFinal(t *testing.T) {
 	}
 	plans, _ := s.plan(t)
 	require.Equal(t, versions.ReasonDescriptorMissing, plans["keda"].Refusal.Reason)
-	require.Equal(t, hint.For(artifacts.ReasonInvalidDescriptor), plans["keda"].Refusal.Hint, "access to the registry is not what is wrong")
+	require.Equal(t, hint.For(artifacts.ReasonInvalidDescriptor), plans["keda"].Refusal.Hint, "the hint is not about access to the registry")
 	require.False(t, plans["keda"].Refusal.Transient)
 }
 
@@ -855,17 +855,17 @@ func TestAKymaHasNoMoreModulesThanItsStatusHasRoomFor(t *testing.T) {
 	s.kyma = desiredtest.Kyma(modules...)
 	plans, unwanted := s.plan(t)
 	require.Len(t, unwanted, 2)
-	require.Equal(t, versions.ReasonTooManyModules, plans["another"].Refusal.Reason, "those that are being removed count")
-	require.Equal(t, "the Kyma has 256 modules, with mandatory ones and those that are being removed: module another would be one too many", plans["another"].Refusal.Message)
+	require.Equal(t, versions.ReasonTooManyModules, plans["another"].Refusal.Reason, "modules that are being removed count")
+	require.Equal(t, "the Kyma has 256 modules, including mandatory ones and those that are being removed, so there is no room for module another: remove another one first", plans["another"].Refusal.Message)
 	require.NotEmpty(t, hint.For(versions.ReasonTooManyModules))
 	require.Equal(t, ActionNone, plans["another"].Action)
 	for _, module := range modules[:len(modules)-1] {
-		require.Nil(t, plans[module].Refusal, "what is installed stays")
+		require.Nil(t, plans[module].Refusal, "installed modules stay")
 		require.NotEqual(t, ActionNone, plans[module].Action)
 	}
 	s.manifests = s.manifests[1:]
 	plans, _ = s.plan(t)
-	require.Equal(t, ActionCreate, plans["another"].Action, "when one is gone there is room")
+	require.Equal(t, ActionCreate, plans["another"].Action, "there is room once a module is gone")
 }
 
 func TestADefaultCRThatIsTooLargeIsRefused(t *testing.T) {
@@ -874,11 +874,11 @@ func TestADefaultCRThatIsTooLargeIsRefused(t *testing.T) {
 	s := &setup{kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{template}, metas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular=1.0.0")}}
 	plans, _ := s.plan(t)
 	require.Equal(t, versions.ReasonInvalidDefaultCR, plans["keda"].Refusal.Reason)
-	require.Contains(t, plans["keda"].Refusal.Message, "bytes, and may have 262144")
+	require.Contains(t, plans["keda"].Refusal.Message, "bytes; the limit is 262144")
 	require.NotEmpty(t, descriptor.ValidateTemplate(template), "admission refuses it before")
 }
 
-func TestARefusalIsOfBoundedSize(t *testing.T) {
+func TestTheSizeOfARefusalIsLimited(t *testing.T) {
 	long := strings.Repeat("ü", 1<<20)
 	refusal := versions.Refuse("Reason", "%s", long).WithHint("%s", long)
 	require.LessOrEqual(t, len(refusal.Message), fault.MaxMessage)

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
+func TestAModuleSharedWithAnotherKymaInTheControlPlane(t *testing.T) {
 	component := desiredtest.Component("keda")
 	other := func(version string) v1beta2.Manifest {
 		return v1beta2.Manifest{
@@ -37,10 +37,10 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 			owners:  func(string) ([]v1beta2.Manifest, error) { return []v1beta2.Manifest{other("2.0.0")}, nil },
 			refused: "module keda is shared in the control plane with Kyma kcp-system/other, which has it in version 2.0.0: version 1.0.0 is refused",
 		},
-		"in another version is none for a remote cluster": {
+		"is not shared if it is for a remote cluster": {
 			owners: func(string) ([]v1beta2.Manifest, error) { return []v1beta2.Manifest{other("2.0.0")}, nil }, synced: true,
 		},
-		"cannot be looked up": {
+		"cannot be read": {
 			owners:  func(string) ([]v1beta2.Manifest, error) { return nil, errors.New("no connection") },
 			refused: "module keda: no connection",
 		},
@@ -62,14 +62,14 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 			require.Nil(t, plan.Refusal)
 			require.Equal(t, ActionCreate, plan.Action)
 			if !test.synced {
-				require.Equal(t, "of-other", plan.Manifest.Annotations[desired.AnnotationRemoteNamespace], "where the other one has it")
+				require.Equal(t, "of-other", plan.Manifest.Annotations[desired.AnnotationRemoteNamespace], "the namespace in which the other Kyma has it")
 			}
 			require.Equal(t, !test.synced, plan.Manifest.Labels[desired.LabelSharedModule] == desired.SharedModule(component))
 		})
 	}
 }
 
-func TestTheOneThatInstallsASharedModuleMayChangeItsVersion(t *testing.T) {
+func TestTheHolderOfASharedModuleMayChangeItsVersion(t *testing.T) {
 	s := &setup{kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "1.0.0")}}
 	plans, _ := s.plan(t)
 	mine := plans["keda"].Manifest

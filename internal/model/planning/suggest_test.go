@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-func TestWhatAMistypedWordMayHaveMeant(t *testing.T) {
+func TestSuggestionsForMistypedWords(t *testing.T) {
 	known := []string{"btp-operator", "fast", "keda", "kedi", "regular", "telemetry"}
 	for word, want := range map[string]string{
 		"kead":        "did you mean keda? ",
@@ -31,8 +31,8 @@ func TestWhatAMistypedWordMayHaveMeant(t *testing.T) {
 	require.Equal(t, "did you mean aaaaab or aaaaac or aaaaad? ", versions.DidYouMean("aaaaaa", []string{"aaaaab", "aaaaac", "aaaaad", "aaaaae"}))
 }
 
-// Clients compare these messages word for word; what is to be done about them is beside them.
-func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
+// Clients compare these messages word for word, so the remedy is in a separate hint.
+func TestMessagesOfTheContractHaveASeparateHint(t *testing.T) {
 	metas := func(all ...*v1beta2.ModuleReleaseMeta) []*v1beta2.ModuleReleaseMeta { return all }
 	hidden := desiredtest.ReleaseMeta("kedb", "regular=1.0.0")
 	hidden.Spec.Beta = true
@@ -44,15 +44,15 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 		setup         setup
 		message, hint string
 	}{
-		"a name that nothing answers to": {
+		"an unknown name": {
 			setup:   setup{kyma: desiredtest.Kyma("serverless"), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))},
 			message: "no ModuleReleaseMeta found",
-			hint:    "nothing in the catalog answers to serverless: correct the name, or publish the module",
+			hint:    "the catalog has no module serverless: correct the name, or publish the module",
 		},
-		"a mistyped name; what this Kyma may not have is not suggested": {
+		"a mistyped name; modules that this Kyma may not have are not suggested": {
 			setup:   setup{kyma: desiredtest.Kyma("kedd"), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0"), hidden)},
 			message: "no ModuleReleaseMeta found",
-			hint:    "did you mean keda? nothing in the catalog answers to kedd: correct the name, or publish the module",
+			hint:    "did you mean keda? the catalog has no module kedd: correct the name, or publish the module",
 		},
 		"templates in no channel": {
 			setup:   setup{kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},
@@ -89,11 +89,11 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 			hint: "version 1.0.0 is lower than the installed 2.0.0: publish a newer version, remove and add the module, " +
 				"or allow it by the annotation operator.kyma-project.io/allow-downgrade=true on the Kyma",
 		},
-		"a selector that cannot be read": {
+		"an invalid selector": {
 			setup: setup{kyma: desiredtest.Kyma("keda"), metas: metas(unreadable), settings: desired.Settings{RestrictedModules: []string{"keda"}},
 				templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},
 			message: "module template not allowed: restricted module not allowed for this Kyma",
-			hint:    `the kymaSelector of ModuleReleaseMeta kcp-system/keda cannot be read: "Near" is not a valid label selector operator`,
+			hint:    `the kymaSelector of ModuleReleaseMeta kcp-system/keda is invalid: "Near" is not a valid label selector operator`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 			require.NotNil(t, plan.Refusal)
 			require.Equal(t, test.message, plan.Refusal.Message)
 			require.Equal(t, test.hint, plan.Refusal.Hint)
-			require.False(t, plan.Refusal.Remove, "none of these is a wish to uninstall")
+			require.False(t, plan.Refusal.Remove, "none of these refusals uninstalls the module")
 		})
 	}
 }

@@ -9,116 +9,118 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// Action says what is to be done about one module's Manifest.
+// Action says what to do about one module's Manifest.
 type Action string
 
 const (
-	// ActionKeep: it is as wanted, or must stay as it is.
+	// ActionKeep: the Manifest is as wanted, or must stay as it is.
 	ActionKeep Action = "Keep"
-	// ActionCreate: there is none.
+	// ActionCreate: there is no Manifest yet.
 	ActionCreate Action = "Create"
-	// ActionUpdate: it differs.
+	// ActionUpdate: the Manifest differs from the wanted one.
 	ActionUpdate Action = "Update"
-	// ActionWait: one of that name is still being deleted; it is created again after that.
+	// ActionWait: a Manifest of that name is still being deleted. A new one is created after that.
 	ActionWait Action = "Wait"
-	// ActionRemove: it is to be deleted, because this Kyma may no longer have the module.
+	// ActionRemove: the Manifest must be deleted, because this Kyma may no longer have the module.
 	ActionRemove Action = "Remove"
-	// ActionNone: there is none, and none is to be made.
+	// ActionNone: there is no Manifest, and none should be created.
 	ActionNone Action = "None"
 )
 
-// ModulePlan says what one module entry leads to.
+// ModulePlan is the plan for one module entry.
 type ModulePlan struct {
 	// Name is the entry's name.
 	Name string
 	// Module is the entry.
 	Module v1beta2.Module
-	// Channel, Version, Component and Template are what the entry means, as far as it could be found out.
+	// Channel, Version, Component and Template are the resolved entry, as far as it could be resolved.
 	Channel, Version, Component string
 	Template                    *v1beta2.TrackedObject
 	Action                      Action
-	// Existing is the entry's Manifest as it is; nil when there is none.
+	// Existing is the entry's present Manifest; nil if there is none.
 	Existing *v1beta2.Manifest
-	// Manifest is as it is to be; nil when nothing is to be written.
+	// Manifest is the Manifest to write; nil if nothing should be written.
 	Manifest *v1beta2.Manifest
-	// Refusal says why the entry does not get what it asks for; nil when it does.
+	// Refusal says why the entry does not get what it asks for; nil if it does.
 	Refusal *versions.Refusal
-	// Mandatory is true for a module that every Kyma has; no entry lists it.
+	// Mandatory is true for a module that every Kyma has. No entry lists it.
 	Mandatory bool
-	// Window is set while an upgrade waits for a maintenance window; what is installed stays.
+	// Window is set while an upgrade waits for a maintenance window. The installed version stays.
 	Window *Wait
-	// Deferred is set while an upgrade waits because the Kyma's owner put it off; what is installed stays.
+	// Deferred is set while an upgrade waits because the Kyma's owner deferred it. The installed version stays.
 	Deferred *Deferred
-	// HeldBack says of a mandatory module in a rollout why it does not get the rollout's version.
+	// HeldBack says why a mandatory module in a rollout does not get the rollout's version.
 	HeldBack *rollout.HeldBack
-	// Guarded is set while a removal waits for approval, for the change that causes it would remove too much at once; what is
-	// installed stays.
+	// Guarded is set while a removal waits for approval, because the change that causes it would remove too much at
+	// once. The installed version stays.
 	Guarded *GuardedRemoval
-	// Chosen is what was chosen, and ReleaseMeta the release meta of its module; they are shared with the catalog.
+	// Chosen is the chosen template, and ReleaseMeta the release meta of its module. Both are shared with the catalog
+	// and must not be changed.
 	Chosen      *v1beta2.ModuleTemplate
 	ReleaseMeta *v1beta2.ModuleReleaseMeta
-	// RemovalApproved is true if somebody approved the change that removes the module.
+	// RemovalApproved is true if the change that removes the module was approved.
 	RemovalApproved bool
 	// AffectedKymas is how many Kymas lose the module by the same change.
 	AffectedKymas int
-	// Orphan is the Manifest that an earlier Kyma of this name left. The Kyma adopts it where it is for the same cluster;
-	// else it makes room for a new one.
+	// Orphan is the Manifest that an earlier Kyma of this name left. If it is for the same cluster, the Kyma adopts it
+	// (Adopts). Otherwise it makes room for a new one.
 	Orphan *v1beta2.Manifest
 	Adopts bool
-	// Destination is where the Manifest goes as it is planned; nil where that stays open.
+	// Destination is the target of the Manifest in this plan; nil if the plan does not decide it.
 	Destination *Destination
-	// Record is the Manifest as this plan decided it. Nil means that an earlier decision about it stays.
+	// Record is the record of the Manifest in this plan. Nil means that an earlier record stays.
 	Record *v1beta2.PlannedManifest
 }
 
-// Request is all that a plan is made from. Plan reads it and changes nothing of it.
+// Request has all inputs of a plan. Plan only reads it.
 type Request struct {
 	Kyma     *v1beta2.Kyma
 	Settings desired.Settings
 	Wanted   desired.Wanted
 	Catalog  desired.Catalog
-	// Manifests are all of this Kyma, by label and owner uid.
+	// Manifests are all Manifests of this Kyma, by label and owner uid.
 	Manifests []v1beta2.Manifest
-	// Foreign are Manifests with the Kyma's name in their label that are not this Kyma's: those of an
-	// earlier Kyma of the same name.
+	// Foreign are Manifests with the Kyma's name in their label that belong to an earlier Kyma of the same name.
 	Foreign []v1beta2.Manifest
-	// Delisted are the candidates of modules that nobody lists any more and that are being removed.
+	// Delisted are the candidates of modules that are no longer listed and are being removed.
 	Delisted desired.Catalog
-	// Describe returns the descriptor of what was chosen. An error that wraps ErrDescriptor, or is a
-	// rejected fault, needs a change; any other may go away.
+	// Describe returns the descriptor of a chosen template. An error that wraps ErrDescriptor, or a fault of kind
+	// Rejected, needs a change. Any other error may go away.
 	Describe func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error)
-	// Owners returns the Manifests of all Kymas for a component; nil where there are no others.
+	// Owners returns the Manifests of all Kymas for a component. Owners is nil if there are no other Kymas.
 	Owners func(component string) ([]v1beta2.Manifest, error)
-	// DefaultCR returns the default custom resource (as JSON) that is a layer of a component, for templates that give
-	// none. Nil when such layers do not count. Errors are like those of Describe.
+	// DefaultCR returns the default custom resource (as JSON) from a layer of a component, for templates that have
+	// none. DefaultCR is nil if layers like this do not count. Its errors are like those of Describe.
 	DefaultCR func(layer v1beta2.ImageSpec) ([]byte, error)
-	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
+	// Window returns whether this Kyma's modules may be down now. Window is nil if no upgrade ever waits.
 	Window func() Wait
 	// Now is when the plan is made.
 	Now time.Time
-	// Agent is what the agent in the remote cluster is to be.
+	// Agent is the desired state of the agent in the remote cluster.
 	Agent Agent
-	// Pinned returns what answers for an entry that names a version, whichever the channels have; nil if nothing does. It is
-	// asked only for what is installed and not recorded.
+	// Pinned returns the candidates of an entry that pins a version, whatever versions the channels have. Plan calls it
+	// only for modules that are installed and not recorded. It may be nil.
 	Pinned func(module v1beta2.Module) desired.Catalog
-	// Signed is true if Describe accepts nothing but signed descriptors.
+	// Signed is true if Describe accepts only signed descriptors.
 	Signed bool
-	// Known returns the names of all modules that this Kyma may have; nil where nobody knows. It is asked only for
-	// what a mistyped name may have meant.
+	// Known returns the names of all modules that this Kyma may have, for suggestions about mistyped names. It may be
+	// nil.
 	Known func() []string
 }
 
-// Plans are what follows from a Request.
+// Plans are the result of Plan.
 type Plans struct {
-	// Modules are the plans of the wanted modules, and Mandatory those of the mandatory ones, ordered by name.
+	// Modules are the plans of the wanted modules, and Mandatory the plans of the mandatory modules, ordered by name.
 	Modules, Mandatory []ModulePlan
 	// Unwanted are the Manifests that no entry wants any more.
 	Unwanted []*v1beta2.Manifest
-	// Uncertain are those that no entry names any more, but that an entry which nothing is known about might mean.
+	// Uncertain are Manifests that no entry names any more, but that an unknown entry might mean.
 	Uncertain []*v1beta2.Manifest
-	// UpgradesInRemoval are plans of modules that nobody lists any more and whose removal a newer version may bring to an end.
+	// UpgradesInRemoval are plans of modules that are no longer listed. A newer version may be able to finish their
+	// removal.
 	UpgradesInRemoval []ModulePlan
-	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
+	// NotMandatory are the Manifests of modules that were mandatory and that nothing in the catalog makes mandatory
+	// now.
 	NotMandatory []*v1beta2.Manifest
 	// Unknown are the Manifests that no plan ever had. Nothing is installed for them.
 	Unknown []*v1beta2.Manifest

@@ -6,12 +6,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/versions"
 )
 
-// An operator that does not release its default custom resource holds the removal of its module indefinitely, until a
-// newer version of it can. So that one reaches also a Manifest that is being deleted (docs/contract.md#removal), whether its
-// module is still off the list or was listed again meanwhile. Whether nothing but the default custom resource blocks the
-// removal, and the newer version is applied, the removal itself decides.
+// An operator that does not release its default custom resource blocks the removal of its module indefinitely, unless a
+// newer version of the operator releases it. Therefore a newer version is planned even for a Manifest that is being
+// deleted (docs/contract.md#removal), whether its module is still off the list or was listed again in the meantime. The
+// removal itself decides whether only the default custom resource blocks it, and thus whether the newer version is
+// applied.
 
-// upgradeInRemoval is the Manifest of an entry, which is being deleted, in a newer version; nil where there is none.
+// upgradeInRemoval returns the Manifest of an entry in a newer version, for a Manifest that is being deleted. It
+// returns nil if there is no newer version.
 func (p *planner) upgradeInRemoval(e *entry) (*v1beta2.Manifest, *Destination) {
 	m, next := e.manifest, *e
 	if !desired.MayUpgradeInRemoval(m) || e.Refusal != nil || e.component == "" || !e.Module.IsManaged() {
@@ -31,13 +33,14 @@ func (p *planner) upgradeInRemoval(e *entry) (*v1beta2.Manifest, *Destination) {
 	if refusal != nil {
 		return nil, nil
 	}
-	// What is removed, and how, was decided when it was deleted.
+	// The deletion decided what is removed and how, so the policy stays.
 	manifest.Spec.CustomResourcePolicy = m.Spec.CustomResourcePolicy
 	manifest.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(manifest.Spec)
 	return manifest, destinationOf(manifest)
 }
 
-// upgradesInRemoval plans newer versions for the Manifests that are being deleted as their modules are off the list.
+// upgradesInRemoval plans newer versions for Manifests that are being deleted because their modules are no longer
+// listed.
 func (p *planner) upgradesInRemoval() []ModulePlan {
 	var all []ModulePlan
 	modules := desired.Delisted(p.Wanted, p.Manifests)

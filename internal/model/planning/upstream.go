@@ -11,10 +11,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// keepAsInCatalog decides about a Manifest that stays as it is, for a maintenance window or because its entry is refused,
-// although no plan of this Kyma has decided about it: upstream wrote it, or the Kyma's status was lost. Nobody would work
-// on it otherwise. It is recorded, and written as we do, only if it is what the plan would write for its version: a
-// Manifest itself proves nothing.
+// keepAsInCatalog handles a Manifest that stays as it is, for a maintenance window or because its entry is refused,
+// although no plan of this Kyma has decided about it. Either upstream wrote the Manifest, or the Kyma's status was
+// lost. Without a record, it would not be reconciled. A Manifest itself proves nothing, so it is recorded, and written
+// in our form, only if the plan would write the same for its version.
 func (p *planner) keepAsInCatalog(e *entry) {
 	byUpstream := p.sync.Enabled && IsUpstreams(e.manifest)
 	if e.plan.Action != ActionKeep || e.plan.Record != nil || e.manifest.IsSkipReconciliation() || !e.Module.IsManaged() ||
@@ -31,8 +31,8 @@ func (p *planner) keepAsInCatalog(e *entry) {
 	}
 }
 
-// asInCatalog returns the Manifest of an entry as the plan would write it for the version that it has; nil if the catalog
-// does not have that version, or it may not be installed.
+// asInCatalog returns the Manifest that the plan would write for the version that the entry's Manifest has. It returns
+// nil if the catalog does not have that version, or if the version may not be installed.
 func (p *planner) asInCatalog(e *entry) *v1beta2.Manifest {
 	if e.mandatory || p.Pinned == nil {
 		return nil
@@ -66,8 +66,8 @@ func installsTheSame(a, b *v1beta2.Manifest) bool {
 		sameLayer(a.Spec.Config, b.Spec.Config) && sameJSON(a.Spec.Resource, b.Spec.Resource)
 }
 
-// sameLayer compares by the fields that upstream writes. It notes neither the media type nor the size of a layer, and its
-// selector of credentials has no effect here.
+// sameLayer compares the fields that upstream writes. Upstream writes neither the media type nor the size of a layer,
+// and its selector of credentials has no effect here.
 func sameLayer(a, b *v1beta2.ImageSpec) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -75,14 +75,14 @@ func sameLayer(a, b *v1beta2.ImageSpec) bool {
 	return a.Repo == b.Repo && a.Name == b.Name && a.Ref == b.Ref && a.Type == b.Type
 }
 
-// IsUpstreams tells whether upstream wrote the spec of a Manifest: it never says that a module is for a remote cluster,
-// and notes which layer it installed.
+// IsUpstreams reports whether upstream wrote the spec of a Manifest. Upstream never sets spec.remote, and records which
+// layer it installed in an annotation.
 func IsUpstreams(m *v1beta2.Manifest) bool {
 	return !m.Spec.Remote && m.Status.Target == nil && !desired.InControlPlane(m) &&
 		m.Annotations[desired.AnnotationSpecDigest] == "" && m.Annotations[shared.AnnotationSyncOCIRef] != ""
 }
 
-// inOurForm is a Manifest that upstream wrote, as we would write it for the same module. The caller owns the result.
+// inOurForm returns a Manifest of upstream as we would write it for the same module. The caller may change the result.
 func (p *planner) inOurForm(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	manifest := asPlanned(existing)
 	manifest.Spec.Remote = true

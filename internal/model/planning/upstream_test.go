@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/planned"
 )
 
-// byUpstream is a Manifest as upstream writes it.
+// byUpstream returns a Manifest as upstream writes it.
 func byUpstream(m *v1beta2.Manifest) *v1beta2.Manifest {
 	m.Spec.Remote = false
 	m.Spec.Install.Source.Repo, m.Spec.Install.Source.Name = "registry.example.com/modules", "kyma-project.io/module/keda"
@@ -29,9 +29,9 @@ func byUpstream(m *v1beta2.Manifest) *v1beta2.Manifest {
 	return m
 }
 
-// Upstream appends the folder of components to spec.install.source.repo when it reads a layer, and does not write a
-// Manifest again whose version and channel stay.
-func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
+// Upstream appends the folder of components to spec.install.source.repo when it reads a layer. It does not write a
+// Manifest again if version and channel stay.
+func TestADifferentFormOfARepositoryIsNotAChange(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	kyma, settings := desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeSingleCluster}
 	planOf := func(manifest *v1beta2.Manifest) ModulePlan {
@@ -44,8 +44,8 @@ func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
 	older.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(older.Spec)
 
 	plan := planOf(older)
-	require.Equal(t, ActionKeep, plan.Action, "its module is not installed again")
-	require.Equal(t, desired.SpecDigest(older.Spec), plan.Destination.Record.SpecDigest, "the decision is about what is written")
+	require.Equal(t, ActionKeep, plan.Action, "the module is not installed again")
+	require.Equal(t, desired.SpecDigest(older.Spec), plan.Destination.Record.SpecDigest, "the decision is about the written spec")
 	require.Equal(t, ActionKeep, planOf(wanted).Action)
 
 	edited := wanted.DeepCopy()
@@ -56,7 +56,7 @@ func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
 	require.Equal(t, "registry.example.com/modules", planOf(older).Manifest.Spec.Install.Source.Repo, "the next version has upstream's form")
 }
 
-func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testing.T) {
+func TestAManifestOfUpstreamIsTakenOverOnlyIfTheCatalogHasTheSame(t *testing.T) {
 	next := desiredtest.Template("keda", "2.0.0")
 	next.Spec.RequiresDowntime = true
 	kyma := desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
@@ -98,7 +98,7 @@ func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testin
 			require.Equal(t, test.action, plan.Action)
 			require.NotNil(t, plan.Window)
 			if test.action == ActionKeep {
-				require.Nil(t, plan.Record, "what it asks for is not installed")
+				require.Nil(t, plan.Record, "the edited spec is not installed")
 				return
 			}
 			require.Equal(t, "1.0.0", plan.Manifest.Spec.Version)
@@ -108,7 +108,7 @@ func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testin
 	}
 }
 
-func TestAPlanThatWasLostIsRecordedAgainOnlyAsTheCatalogHasIt(t *testing.T) {
+func TestALostPlanIsRecordedAgainOnlyIfTheCatalogHasTheSame(t *testing.T) {
 	next := desiredtest.Template("keda", "2.0.0")
 	next.Spec.RequiresDowntime = true
 	s := setup{
@@ -135,7 +135,7 @@ func TestAPlanThatWasLostIsRecordedAgainOnlyAsTheCatalogHasIt(t *testing.T) {
 	require.Nil(t, plans["keda"].Record)
 }
 
-// A forged Manifest once stayed for good if it had a label or a component that some module has.
+// A forged Manifest once stayed permanently if it had the label or component of an existing module.
 func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 	made := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		m := installed("keda", "1.0.0")
@@ -147,16 +147,16 @@ func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 		manifest *v1beta2.Manifest
 		modules  []string
 	}{
-		"of a module that is wanted": {made(func(*v1beta2.Manifest) {}), []string{"keda"}},
+		"of a wanted module": {made(func(*v1beta2.Manifest) {}), []string{"keda"}},
 		"of its component": {made(func(m *v1beta2.Manifest) {
 			m.Labels[shared.LabelModuleName] = "other"
 		}), []string{"keda"}},
 		"of a module that every Kyma has": {made(func(m *v1beta2.Manifest) { m.Labels[shared.LabelMandatoryModule] = "true" }), []string{"keda"}},
-		"with the label of such modules, of none": {made(func(m *v1beta2.Manifest) {
+		"with the mandatory label, of an unknown module": {made(func(m *v1beta2.Manifest) {
 			m.Labels[shared.LabelMandatoryModule], m.Labels[shared.LabelModuleName] = "true", "nobodys"
 			m.Annotations = nil
 		}), []string{"keda"}},
-		"while an entry is unclear": {made(func(m *v1beta2.Manifest) {
+		"while an entry is unresolved": {made(func(m *v1beta2.Manifest) {
 			m.Labels[shared.LabelModuleName], m.Annotations = "nobodys", nil
 		}), []string{"keda", "typo"}},
 		"of a module that no entry means": {made(func(m *v1beta2.Manifest) {
@@ -173,17 +173,17 @@ func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 			require.Len(t, plans.Unknown, 1)
 			require.Equal(t, "forged", plans.Unknown[0].Name)
 
-			// The only one of that module: it does not become the module's Manifest either.
+			// Even as the only Manifest of that module, it does not become the module's Manifest.
 			s.manifests = s.manifests[1:]
 			plans = s.plans(t)
 			require.Equal(t, ActionCreate, plans.Modules[0].Action)
 			require.NotEqual(t, "forged", plans.Modules[0].Manifest.Name)
 
 			s.unrecorded = nil
-			require.Empty(t, s.plans(t).Unknown, "one that an earlier plan had stays for as long as it may be meant")
+			require.Empty(t, s.plans(t).Unknown, "a Manifest that an earlier plan had stays as long as an entry may mean it")
 			s.unrecorded = []string{"forged"}
 			test.manifest.Status.InstalledRef = "sha256:1"
-			require.Empty(t, s.plans(t).Unknown, "and so does one that something is installed for")
+			require.Empty(t, s.plans(t).Unknown, "a Manifest with an installation stays too")
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package reserved knows what is Lifecycle Manager's own in a cluster. No module may bring it: what a module brings is
-// applied over what is there, and goes with the module.
+// Package reserved knows which objects in a cluster belong to Lifecycle Manager. No module may bring them: they would
+// be overwritten when the module is installed, and deleted with the module.
 package reserved
 
 import (
@@ -13,48 +13,48 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Object says why no module may bring an object; empty where it may. The group of our definitions is also that of the
-// modules' own, so that only our kinds count. Of an object without a namespace, that where the agent is is meant.
+// Object says why no module may bring an object; empty if a module may bring it. Modules define kinds in our API group
+// too, so only our own kinds are refused. An object without a namespace counts as being in the agent's namespace.
 func Object(kind schema.GroupKind, name types.NamespacedName) string {
 	switch {
 	case kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		plural, group, _ := strings.Cut(name.Name, ".")
 		if group == shared.OperatorGroup && slices.Contains(plurals(), plural) {
-			return "this definition is Lifecycle Manager's own"
+			return "this CustomResourceDefinition belongs to Lifecycle Manager"
 		}
 	case kind.Group == shared.OperatorGroup && kind.Kind != shared.KindWatcher && slices.Contains(kinds(), kind.Kind):
-		return "objects of this kind are Lifecycle Manager's own"
+		return "objects of this kind belong to Lifecycle Manager"
 	case IsAgents(kind, name):
-		return "it is part of Lifecycle Manager's agent"
+		return "the object is part of Lifecycle Manager's agent"
 	}
 	return ""
 }
 
-// IsAgents tells whether an object is one of those that the agent consists of.
+// IsAgents reports whether an object belongs to the agent.
 func IsAgents(kind schema.GroupKind, name types.NamespacedName) bool {
 	return slices.Contains(agent(), part{kind, name.Name}) && slices.Contains([]string{"", shared.NamespaceRemote}, name.Namespace)
 }
 
-// Marks says why no module may bring a namespace with these labels; empty where it may. That a module brings the
-// namespaces where Lifecycle Manager works is usual; it does not change what is done to all who work there.
+// Marks says why no module may bring a namespace with these labels; empty if a module may bring it. Modules usually
+// bring the namespaces in which Lifecycle Manager works, but must not change labels that affect everything in them.
 func Marks(kind schema.GroupKind, name string, labels map[string]string) string {
 	if kind != (schema.GroupKind{Kind: "Namespace"}) || !slices.Contains([]string{shared.NamespaceRemote, shared.NamespaceControlPlane, shared.NamespaceIstio}, name) {
 		return ""
 	}
 	for _, label := range []string{shared.LabelIstioInjection, shared.LabelWardenValidate} {
 		if value, set := labels[label]; set && value != shared.ValueEnabled {
-			return fmt.Sprintf("label %s of this namespace is for Lifecycle Manager to set", label)
+			return fmt.Sprintf("only Lifecycle Manager sets label %s of this namespace", label)
 		}
 	}
 	return ""
 }
 
-// kinds are those that we define. A Watcher may come with a module for the control plane.
+// kinds returns the kinds that we define. A module for the control plane may bring a Watcher, see Object.
 func kinds() []string {
 	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher, shared.KindModuleRollout, shared.KindRolloutPolicy, shared.KindRemovalBudget, shared.KindRemoteAgent}
 }
 
-// plurals are the names of their resources.
+// plurals returns the resource names of our kinds.
 func plurals() []string {
 	return []string{
 		shared.ResourceKymas, shared.ResourceModuleTemplates, shared.ResourceModuleReleaseMetas, shared.ResourceManifests, shared.ResourceWatchers,
@@ -62,7 +62,7 @@ func plurals() []string {
 	}
 }
 
-// part is one of the objects that the agent in a remote cluster consists of (docs/contract.md#agent).
+// part is one of the agent's objects in a remote cluster (docs/contract.md#agent).
 type part struct {
 	schema.GroupKind
 	name string

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestWhatIsLifecycleManagersOwnIsNoModules(t *testing.T) {
+func TestObjectsOfLifecycleManagerAreReserved(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		kind      schema.GroupKind
@@ -17,8 +17,8 @@ func TestWhatIsLifecycleManagersOwnIsNoModules(t *testing.T) {
 		reserved  bool
 	}{
 		"the definition of Kymas":          {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "kymas.operator.kyma-project.io", true},
-		"that of release metas":            {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "modulereleasemetas.operator.kyma-project.io", true},
-		"that of Watchers":                 {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "watchers.operator.kyma-project.io", true},
+		"the definition of release metas":  {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "modulereleasemetas.operator.kyma-project.io", true},
+		"the definition of Watchers":       {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "watchers.operator.kyma-project.io", true},
 		"a module's definition":            {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "kedas.operator.kyma-project.io", false},
 		"a definition of another group":    {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "", "kymas.example.com", false},
 		"a Kyma":                           {schema.GroupKind{Group: "operator.kyma-project.io", Kind: "Kyma"}, "kyma-system", "default", true},
@@ -30,7 +30,7 @@ func TestWhatIsLifecycleManagersOwnIsNoModules(t *testing.T) {
 		"a module's custom resource":       {schema.GroupKind{Group: "operator.kyma-project.io", Kind: "Keda"}, "kyma-system", "default", false},
 		"the agent":                        {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "kyma-system", "skr-webhook", true},
 		"the agent without its namespace":  {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "", "skr-webhook", true},
-		"somebody else's of that name":     {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "mine", "skr-webhook", false},
+		"a Deployment of that name":        {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "mine", "skr-webhook", false},
 		"the agent's webhook":              {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, "", "skr-webhook", true},
 		"the agent's network policy":       {schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, "kyma-system", "kyma-project.io--watcher-to-dns", true},
 		"a module's network policy":        {schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, "kyma-system", "kyma-project.io--mine", false},
@@ -42,7 +42,7 @@ func TestWhatIsLifecycleManagersOwnIsNoModules(t *testing.T) {
 	}
 }
 
-func TestTheMarksOfOurNamespacesAreNoModules(t *testing.T) {
+func TestLabelsOfOurNamespacesAreReserved(t *testing.T) {
 	t.Parallel()
 	namespace := schema.GroupKind{Kind: "Namespace"}
 	require.Empty(t, Marks(namespace, "kyma-system", map[string]string{"istio-injection": "enabled", "app": "mine"}))

@@ -13,45 +13,47 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Analysis is what Prometheus answered to the queries of a stage, in their order.
+// Analysis has the answers of Prometheus to the queries of a stage, in the order of the queries.
 type Analysis struct {
-	// At is when it was asked.
+	// At is when the queries were sent.
 	At      time.Time
 	Answers []Answer
 }
 
-// Answer is that to one query.
+// Answer is the answer to one query.
 type Answer struct {
-	// Samples are the values; none is that there is no data.
+	// Samples are the values; none means that there is no data.
 	Samples []Sample
-	// Problem says why there is no answer; empty where there is one.
+	// Problem says why there is no answer; empty if there is one.
 	Problem string
 }
 
-// Sample is one value, of one series.
+// Sample is the value of one series.
 type Sample struct {
-	// Series are its labels, such as {pod="a"}; empty where it has none.
+	// Series are the labels, such as {pod="a"}; empty if there are none.
 	Series string
 	Value  float64
 }
 
-// Ask are the queries of a stage whose answers Decide needs.
+// Ask are the queries of a stage. Decide needs the answers.
 type Ask struct {
-	// Stage is the position of the stage, Queries its queries as Prometheus understands them.
+	// Stage is the position of the stage. Queries are its queries with placeholders replaced.
 	Stage   int
 	Queries []string
-	// Since is from when on answers count: the stage has settled, or its soak time is over, since.
+	// Since is the earliest time of an answer that counts: when the stage settled or, after its soak time, when that
+	// ended.
 	Since    time.Time
 	Interval time.Duration
 }
 
-// Takes tells whether an earlier answer will do: the queries are asked once in an interval, however many steps there are.
+// Takes reports whether an earlier answer can be used. Queries are sent only once in an interval, however many steps
+// there are.
 func (a *Ask) Takes(earlier Analysis, now time.Time) bool {
 	return len(earlier.Answers) == len(a.Queries) && !earlier.At.Before(a.Since) && now.Before(earlier.At.Add(a.Interval))
 }
 
-// ToAsk are the queries that must be asked before Decide decides about a situation; nil where none need be, which is so
-// unless a stage with an analysis has settled.
+// ToAsk returns the queries that must be answered before Decide can decide. It returns nil unless a stage with an
+// analysis has settled.
 func ToAsk(r *v1beta2.ModuleRollout, o Observed, s Situation) *Ask {
 	if !slices.ContainsFunc(r.Spec.Plan.Stages, func(stage v1beta2.RolloutStage) bool { return len(stage.Analysis) > 0 }) {
 		return nil
@@ -59,9 +61,8 @@ func ToAsk(r *v1beta2.ModuleRollout, o Observed, s Situation) *Ask {
 	return decide(r, o, s).ask
 }
 
-// analyse tells how the analysis of a stage is that has settled: Passed, Failed, to which it reacts, or Waiting. Again is when
-// to ask the next time. What was seen is shown as it was when it came to its state, so that a status is written only when there
-// is something new to it.
+// analyse evaluates the analysis of a settled stage: Passed, Failed (then it also reacts), or Waiting. Again is when to
+// ask next. The status keeps the first values of each state, so that it is written only if there is news.
 func (d *decider) analyse(st *v1beta2.RolloutStageStatus, plan stagePlan) (state v1beta2.AnalysisState, again time.Time) {
 	if len(plan.analysis) == 0 || st.SoakedAt != nil {
 		return v1beta2.AnalysisPassed, time.Time{}
@@ -83,7 +84,7 @@ func (d *decider) analyse(st *v1beta2.RolloutStageStatus, plan stagePlan) (state
 	}
 	switch failed := slices.IndexFunc(st.Analysis, isIn(v1beta2.AnalysisFailed)); {
 	case failed >= 0:
-		d.remedies = fmt.Sprintf("It goes on when that is well again, for which Prometheus is asked every %s. "+
+		d.remedies = fmt.Sprintf("The rollout continues when the query passes again (asked every %s). "+
 			"Otherwise give the channel another version, or set spec.skipAnalysis, spec.revert or spec.abort", plan.analysisInterval)
 		d.react(d.whyFailed(plan, plan.analysis[failed], st.Analysis[failed]), true)
 		if d.status.Phase == v1beta2.RolloutHeld {
@@ -91,7 +92,7 @@ func (d *decider) analyse(st *v1beta2.RolloutStageStatus, plan stagePlan) (state
 		}
 		return v1beta2.AnalysisFailed, again
 	case had:
-		st.SettledAt = &d.now // it was not well meanwhile
+		st.SettledAt = &d.now // the queries failed in the meantime
 	}
 	if hasState(st.Analysis, v1beta2.AnalysisWaiting) {
 		return v1beta2.AnalysisWaiting, again
@@ -122,7 +123,7 @@ func (d *decider) askOf(st *v1beta2.RolloutStageStatus, plan stagePlan) *Ask {
 
 var placeholder = regexp.MustCompile(`\$(module|version|channel|stage)\b`)
 
-// quoted is a text as a PromQL string of either quotes has it, which it cannot end.
+// quoted escapes a text for a PromQL string with either kind of quotes, so that the text cannot end the string.
 func quoted(text string) string {
 	var escaped strings.Builder
 	for _, b := range []byte(text) {
@@ -135,7 +136,7 @@ func quoted(text string) string {
 	return escaped.String()
 }
 
-// judgeAnswer tells what an answer means: a value that is not as it should be goes before one that is missing.
+// judgeAnswer evaluates an answer. A value outside the bounds goes before a missing value.
 func judgeAnswer(query v1beta2.RolloutAnalysis, answer Answer) v1beta2.RolloutAnalysisStatus {
 	s := v1beta2.RolloutAnalysisStatus{Name: query.Name, State: v1beta2.AnalysisWaiting}
 	if answer.Problem != "" {
@@ -151,7 +152,7 @@ func judgeAnswer(query v1beta2.RolloutAnalysis, answer Answer) v1beta2.RolloutAn
 			s.Message += fmt.Sprintf(" and %d more of %d", more, len(samples))
 		}
 	case len(samples) == 0 || slices.ContainsFunc(samples, func(one Sample) bool { return math.IsNaN(one.Value) }):
-		s.Message = "the query gives no value"
+		s.Message = "the query returns no value"
 		if query.OnNoData == v1beta2.NoDataPass {
 			s.State = v1beta2.AnalysisPassed
 		}
@@ -163,15 +164,15 @@ func judgeAnswer(query v1beta2.RolloutAnalysis, answer Answer) v1beta2.RolloutAn
 
 func decimal(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
-// isOutside tells whether a value is not between the bounds; one that is no number is not known to be.
+// isOutside reports whether a value is outside the bounds. NaN is not.
 func isOutside(query v1beta2.RolloutAnalysis, value float64) bool {
 	low, errLow := strconv.ParseFloat(query.Min, 64)
-	high, errHigh := strconv.ParseFloat(query.Max, 64) // the schema refuses what is neither empty nor a number
+	high, errHigh := strconv.ParseFloat(query.Max, 64) // the schema refuses a bound that is neither empty nor a number
 	return errLow == nil && value < low || errHigh == nil && value > high
 }
 
-// since is what is shown of a query now: what was shown before, where nothing of note has changed. One that failed has failed
-// until it does well: that Prometheus does not answer says nothing.
+// since returns the status of a query: the previous one unless something relevant has changed. A failed query stays
+// failed until it passes. Without an answer, nothing is known.
 func (d *decider) since(before []v1beta2.RolloutAnalysisStatus, now v1beta2.RolloutAnalysisStatus, query v1beta2.RolloutAnalysis) v1beta2.RolloutAnalysisStatus {
 	now.Since = &d.now
 	at := slices.IndexFunc(before, func(s v1beta2.RolloutAnalysisStatus) bool { return s.Name == now.Name })
@@ -189,7 +190,7 @@ func (d *decider) since(before []v1beta2.RolloutAnalysisStatus, now v1beta2.Roll
 	value, err := strconv.ParseFloat(was.Value, 64)
 	isSame := Signature("", was.Message, "") == Signature("", now.Message, "")
 	if now.Value != "" {
-		isSame = err == nil && isOutside(query, value) == (now.State == v1beta2.AnalysisFailed) // by bounds that somebody may have edited
+		isSame = err == nil && isOutside(query, value) == (now.State == v1beta2.AnalysisFailed) // the bounds may have been edited
 	}
 	if isSame {
 		return was
@@ -202,7 +203,7 @@ func (d *decider) whyFailed(plan stagePlan, query v1beta2.RolloutAnalysis, s v1b
 	if s.Message != "" {
 		of = " for " + s.Message
 	}
-	return fmt.Sprintf("query %s of stage %s gives %s%s with version %s, and may give %s", query.Name, plan.Name, s.Value, of, d.rollout.Spec.To, bounds(query))
+	return fmt.Sprintf("query %s of stage %s returns %s%s with version %s; allowed: %s", query.Name, plan.Name, s.Value, of, d.rollout.Spec.To, bounds(query))
 }
 
 func bounds(query v1beta2.RolloutAnalysis) string {
@@ -216,11 +217,11 @@ func bounds(query v1beta2.RolloutAnalysis) string {
 	}
 }
 
-// waitForAnalysis waits for the answers without which a stage is not over.
+// waitForAnalysis waits for the answers that the end of a stage needs.
 func (d *decider) waitForAnalysis(st *v1beta2.RolloutStageStatus, plan stagePlan) {
 	what := fmt.Sprintf("the analysis of stage %s", plan.Name)
 	if at := slices.IndexFunc(st.Analysis, isIn(v1beta2.AnalysisWaiting)); at >= 0 {
-		what += fmt.Sprintf(", query %s, asked every %s: %s. spec.skipAnalysis goes on without it", st.Analysis[at].Name, plan.analysisInterval, st.Analysis[at].Message)
+		what += fmt.Sprintf(", query %s, asked every %s: %s. To continue without it, set spec.skipAnalysis", st.Analysis[at].Name, plan.analysisInterval, st.Analysis[at].Message)
 	}
 	d.wait(v1beta2.RolloutSoaking, what, time.Time{})
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// analysed is one evaluation of a rollout whose stage canary has two clusters and the queries errors, at most 0.05, and up, at
-// least 1. Another stage follows.
+// analysed is one evaluation of a rollout. Its stage canary has two clusters and two queries: errors (at most 0.05) and
+// up (at least 1). Another stage follows.
 type analysed struct {
-	// fleet is as in evaluation; rr/.. where it is empty.
+	// fleet is as in evaluation; the default is rr/..
 	fleet string
 	with  []func(*given)
-	// errors and up are what Prometheus answers.
+	// errors and up are the answers of Prometheus.
 	errors, up Answer
 
 	asked bool
 	phase v1beta2.RolloutPhase
 	// released is as in evaluation.
 	released string
-	// until is in how long to evaluate again, shown what the status says of it.
+	// until is when to evaluate again, shown is when the status says.
 	until, shown time.Duration
-	// waits is a part of what it waits for, states are those of both queries.
+	// waits is a part of what the rollout waits for. states are the states of both queries.
 	waits, states string
 }
 
@@ -62,7 +62,7 @@ func skipAnalysis(stages ...string) func(*given) {
 
 func reverts(g *given) { g.Spec.Plan.OnFailure = v1beta2.RolloutRevert }
 
-// was is how the queries were seen an hour ago.
+// was sets the results of the queries an hour ago.
 func was(errors, up v1beta2.RolloutAnalysisStatus) func(*given) {
 	return func(g *given) {
 		errors.Name, up.Name = "errors", "up"
@@ -124,7 +124,7 @@ func (a analysed) decide(t *testing.T) v1beta2.ModuleRolloutStatus {
 	return status
 }
 
-func TestAnAnalysisDecidesWhetherAStageIsOver(t *testing.T) {
+func TestAStageEndsOnlyIfItsAnalysisPasses(t *testing.T) {
 	hour, half := soak(time.Hour), settled(30*time.Minute, 0)
 	const every = 5 * time.Minute
 	progressing, soaking, held := v1beta2.RolloutProgressing, v1beta2.RolloutSoaking, v1beta2.RolloutHeld
@@ -138,60 +138,60 @@ func TestAnAnalysisDecidesWhetherAStageIsOver(t *testing.T) {
 	for name, a := range map[string]analysed{
 		"it is not asked before the stage has settled": {fleet: "ru/..", phase: progressing, released: "2/0", until: settles, shown: settles},
 		"it is not asked while too many failed":        {fleet: "ff/..", phase: held, released: "2/0", waits: "2 of 2 clusters"},
-		"it is not asked while somebody paused":        {with: with(func(g *given) { g.Spec.Paused = true }), phase: v1beta2.RolloutPaused, released: "2/0"},
+		"it is not asked while paused":                 {with: with(func(g *given) { g.Spec.Paused = true }), phase: v1beta2.RolloutPaused, released: "2/0"},
 		"it is not asked of a stage that is over":      {with: with(hour, soaked(2*time.Hour), approval(0, v1beta2.RolloutApprovalRule{When: v1beta2.ApproveAfter})), phase: v1beta2.RolloutAwaitingApproval, released: "2/0"},
 		"without a soak time it is asked once":         {asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 		"the bounds themselves pass":                   {asked: true, errors: scalar(0.05), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 		"each of several values must pass":             {asked: true, errors: values(0, 0.05), up: values(1, 2, 3), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 
-		"it is asked when the soak time begins":      {with: with(hour), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: time.Hour, states: passed},
-		"it is asked every interval of the plan":     {with: with(hour, half, interval), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: time.Minute, shown: 30 * time.Minute, states: passed},
-		"it is asked every interval of the stage":    {with: with(hour, half, interval, ownInterval(2*time.Minute)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 2 * time.Minute, shown: 30 * time.Minute, states: passed},
-		"no interval is too short":                   {with: with(hour, half, ownInterval(time.Second)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 30 * time.Second, shown: 30 * time.Minute, states: passed},
-		"it is asked at the end rather than later":   {with: with(hour, settled(58*time.Minute, 0)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 2 * time.Minute, shown: 2 * time.Minute, states: passed},
-		"the stage is over at the end exactly":       {with: with(hour, settled(time.Hour, 0)), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"what fails at the end exactly holds":        {with: with(hour, settled(time.Hour, 0)), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
-		"without an answer it soaks all the same":    {with: with(hour, half), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: 30 * time.Minute, states: waits},
-		"what skips the soak time asks all the same": {with: with(hour, half, skipSoak("canary")), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"it is asked when the soak time begins":    {with: with(hour), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: time.Hour, states: passed},
+		"it is asked every interval of the plan":   {with: with(hour, half, interval), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: time.Minute, shown: 30 * time.Minute, states: passed},
+		"it is asked every interval of the stage":  {with: with(hour, half, interval, ownInterval(2*time.Minute)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 2 * time.Minute, shown: 30 * time.Minute, states: passed},
+		"no interval is too short":                 {with: with(hour, half, ownInterval(time.Second)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 30 * time.Second, shown: 30 * time.Minute, states: passed},
+		"it is asked at the end rather than later": {with: with(hour, settled(58*time.Minute, 0)), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: 2 * time.Minute, shown: 2 * time.Minute, states: passed},
+		"the stage is over at the end exactly":     {with: with(hour, settled(time.Hour, 0)), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"a failure exactly at the end holds":       {with: with(hour, settled(time.Hour, 0)), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
+		"without an answer it soaks":               {with: with(hour, half), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: 30 * time.Minute, states: waits},
+		"without a soak time it is asked":          {with: with(hour, half, skipSoak("canary")), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 
-		"too high a value holds":                    {asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "query errors of stage canary gives 0.07 with version 2.0.0, and may give at most 0.05. It goes on when that is well again, for which Prometheus is asked every 5m0s."},
-		"too low a value holds":                     {asked: true, errors: good, up: scalar(0), phase: held, released: "2/0", until: every, states: "Passed Failed", waits: "query up of stage canary gives 0 with version 2.0.0, and may give at least 1"},
-		"a value outside of two bounds holds":       {with: with(query(func(q *v1beta2.RolloutAnalysis) { q.Min = "-1.5" })), asked: true, errors: scalar(-2), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives -2 with version 2.0.0, and may give -1.5 to 0.05"},
-		"an infinite value holds":                   {asked: true, errors: scalar(math.Inf(1)), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives +Inf"},
-		"one of several values holds":               {asked: true, errors: values(0, 0.3, 0, 0.4), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: `gives 0.3 for {pod="b"} and 1 more of 4 with`},
-		"one that fails holds where one is missing": {asked: true, errors: bad, up: noData, phase: held, released: "2/0", until: every, states: "Failed Waiting"},
-		"one that fails takes clusters back":        {with: with(reverts), asked: true, errors: bad, up: scalar(1), phase: v1beta2.RolloutReverting, released: "0/0", until: within, shown: within, states: failed},
-		"clusters that may not go back stay":        {with: with(reverts, func(g *given) { g.s.NotRevertible = "the data is migrated" }), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "clusters are not taken back: the data is migrated. It goes on"},
-		"accepted failures are those of clusters":   {with: with(accepted(5)), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "spec.skipAnalysis"},
+		"too high a value holds":                {asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "query errors of stage canary returns 0.07 with version 2.0.0; allowed: at most 0.05. The rollout continues when the query passes again (asked every 5m0s)."},
+		"too low a value holds":                 {asked: true, errors: good, up: scalar(0), phase: held, released: "2/0", until: every, states: "Passed Failed", waits: "query up of stage canary returns 0 with version 2.0.0; allowed: at least 1"},
+		"a value outside of two bounds holds":   {with: with(query(func(q *v1beta2.RolloutAnalysis) { q.Min = "-1.5" })), asked: true, errors: scalar(-2), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "returns -2 with version 2.0.0; allowed: -1.5 to 0.05"},
+		"an infinite value holds":               {asked: true, errors: scalar(math.Inf(1)), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "returns +Inf"},
+		"one of several values holds":           {asked: true, errors: values(0, 0.3, 0, 0.4), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: `returns 0.3 for {pod="b"} and 1 more of 4 with`},
+		"one fails and one is missing: held":    {asked: true, errors: bad, up: noData, phase: held, released: "2/0", until: every, states: "Failed Waiting"},
+		"one fails: reverted":                   {with: with(reverts), asked: true, errors: bad, up: scalar(1), phase: v1beta2.RolloutReverting, released: "0/0", until: within, shown: within, states: failed},
+		"one fails, not revertible: held":       {with: with(reverts, func(g *given) { g.s.NotRevertible = "the data is migrated" }), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "clusters cannot be reverted: the data is migrated. The rollout continues"},
+		"accepted failures do not count for it": {with: with(accepted(5)), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "spec.skipAnalysis"},
 
-		"what is held goes on when it is well":      {with: with(phase(held), wasBad), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"its soak time begins anew then":            {with: with(hour, half, phase(held), wasBad), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: time.Hour, states: passed},
-		"what is held stays while it fails":         {with: with(phase(held), wasBad), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives 0.06"},
-		"what is held stays without an answer":      {with: with(phase(held), wasBad), asked: true, errors: down, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
-		"what is held stays without data":           {with: with(phase(held), wasBad), asked: true, errors: noData, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
-		"what is held follows an edit of its bound": {with: with(phase(held), wasBad, query(func(q *v1beta2.RolloutAnalysis) { q.Max = "0.065" })), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives 0.07 with version 2.0.0, and may give at most 0.065"},
+		"a held one continues when it passes":     {with: with(phase(held), wasBad), asked: true, errors: good, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"its soak time begins again then":         {with: with(hour, half, phase(held), wasBad), asked: true, errors: good, up: scalar(1), phase: soaking, released: "2/0", until: every, shown: time.Hour, states: passed},
+		"a held one stays while it fails":         {with: with(phase(held), wasBad), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "returns 0.06"},
+		"a held one stays without an answer":      {with: with(phase(held), wasBad), asked: true, errors: down, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
+		"a held one stays without data":           {with: with(phase(held), wasBad), asked: true, errors: noData, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
+		"a held one follows an edit of its bound": {with: with(phase(held), wasBad, query(func(q *v1beta2.RolloutAnalysis) { q.Max = "0.065" })), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "returns 0.07 with version 2.0.0; allowed: at most 0.065"},
 
-		"no data waits":                              {asked: true, errors: noData, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "the analysis of stage canary, query errors, asked every 5m0s: the query gives no value. spec.skipAnalysis goes on without it"},
-		"no number waits":                            {asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
-		"one value that is no number waits":          {asked: true, errors: values(0, math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
-		"no data passes where it may":                {with: with(query(noDataPasses)), asked: true, errors: noData, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"no number passes where it may":              {with: with(query(noDataPasses)), asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"no answer waits":                            {asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "no answer from Prometheus within 10s"},
-		"no answer waits, whatever no data means":    {with: with(query(noDataPasses)), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
-		"no answer does not take clusters back":      {with: with(reverts), asked: true, errors: down, up: down, phase: soaking, released: "2/0", until: every, states: "Waiting Waiting"},
-		"without a Prometheus it waits":              {with: with(func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: soaking, released: "2/0", until: every, states: "Waiting Waiting", waits: "query errors, asked every 5m0s: no Prometheus is configured"},
-		"without a Prometheus one that failed stays": {with: with(wasBad, func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: held, released: "2/0", until: every, states: "Failed Waiting"},
+		"no data waits":                           {asked: true, errors: noData, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "the analysis of stage canary, query errors, asked every 5m0s: the query returns no value. To continue without it, set spec.skipAnalysis"},
+		"NaN waits":                               {asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
+		"one NaN of several values waits":         {asked: true, errors: values(0, math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
+		"no data passes if configured":            {with: with(query(noDataPasses)), asked: true, errors: noData, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"NaN passes if configured":                {with: with(query(noDataPasses)), asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"no answer waits":                         {asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "no answer from Prometheus within 10s"},
+		"no answer waits even if no data passes":  {with: with(query(noDataPasses)), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
+		"no answer does not revert clusters":      {with: with(reverts), asked: true, errors: down, up: down, phase: soaking, released: "2/0", until: every, states: "Waiting Waiting"},
+		"without a Prometheus it waits":           {with: with(func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: soaking, released: "2/0", until: every, states: "Waiting Waiting", waits: "query errors, asked every 5m0s: no Prometheus is configured"},
+		"without a Prometheus a failed one stays": {with: with(wasBad, func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: held, released: "2/0", until: every, states: "Failed Waiting"},
 
-		"it is not asked where it is skipped":      {with: with(skipAnalysis("canary")), phase: progressing, released: "2/2", until: within, shown: within},
-		"it is not asked where all are skipped":    {with: with(hour, skipAnalysis("*")), phase: soaking, released: "2/0", until: time.Hour, shown: time.Hour},
-		"it is asked though another is skipped":    {with: with(skipAnalysis("rest")), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
-		"what is held goes on where it is skipped": {with: with(phase(held), wasBad, skipAnalysis("canary")), phase: progressing, released: "2/2", until: within, shown: within, states: failed},
+		"it is not asked if it is skipped":      {with: with(skipAnalysis("canary")), phase: progressing, released: "2/2", until: within, shown: within},
+		"it is not asked if all are skipped":    {with: with(hour, skipAnalysis("*")), phase: soaking, released: "2/0", until: time.Hour, shown: time.Hour},
+		"it is asked if another is skipped":     {with: with(skipAnalysis("rest")), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
+		"a held one continues if it is skipped": {with: with(phase(held), wasBad, skipAnalysis("canary")), phase: progressing, released: "2/2", until: within, shown: within, states: failed},
 	} {
 		t.Run(name, func(t *testing.T) { a.decide(t) })
 	}
 }
 
-func TestAQueryIsShownAsItWasWhenItCameToItsState(t *testing.T) {
+func TestTheStatusKeepsTheFirstValueOfAState(t *testing.T) {
 	then := new(metav1.NewTime(evaluated.Add(-time.Hour)))
 	now := new(metav1.NewTime(evaluated))
 	passed, failed, waiting := v1beta2.AnalysisPassed, v1beta2.AnalysisFailed, v1beta2.AnalysisWaiting
@@ -205,10 +205,10 @@ func TestAQueryIsShownAsItWasWhenItCameToItsState(t *testing.T) {
 		"another good value":           {state(passed, "0.01"), scalar(0.02), nil, v1beta2.RolloutAnalysisStatus{State: passed, Value: "0.01", Since: then}},
 		"another bad value":            {state(failed, "0.06"), scalar(0.2), nil, v1beta2.RolloutAnalysisStatus{State: failed, Value: "0.06", Since: then}},
 		"a bad value":                  {state(passed, "0.01"), scalar(0.2), nil, v1beta2.RolloutAnalysisStatus{State: failed, Value: "0.2", Since: now}},
-		"a value after none":           {v1beta2.RolloutAnalysisStatus{State: passed, Message: "the query gives no value"}, scalar(0), nil, v1beta2.RolloutAnalysisStatus{State: passed, Value: "0", Since: then}},
-		"none after a value":           {state(passed, "0"), noData, noDataPasses, v1beta2.RolloutAnalysisStatus{State: passed, Message: "the query gives no value", Since: then}},
+		"a value after none":           {v1beta2.RolloutAnalysisStatus{State: passed, Message: "the query returns no value"}, scalar(0), nil, v1beta2.RolloutAnalysisStatus{State: passed, Value: "0", Since: then}},
+		"none after a value":           {state(passed, "0"), noData, noDataPasses, v1beta2.RolloutAnalysisStatus{State: passed, Message: "the query returns no value", Since: then}},
 		"another port of no answer":    {v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234"}, noAnswer("dial 10.0.0.1:4321"), nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234", Since: then}},
-		"another reason for no answer": {v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234"}, noData, nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: "the query gives no value", Since: then}},
+		"another reason for no answer": {v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234"}, noData, nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: "the query returns no value", Since: then}},
 		"a long reason":                {state(passed, "0"), noAnswer(strings.Repeat("x", 5000)), nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: strings.Repeat("x", shownMessage-len("…")) + "…", Since: now}},
 	} {
 		change := func(*v1beta2.RolloutAnalysis) {}
@@ -223,7 +223,7 @@ func TestAQueryIsShownAsItWasWhenItCameToItsState(t *testing.T) {
 	}
 }
 
-func TestAskingAgainWritesNothingNew(t *testing.T) {
+func TestAskingAgainDoesNotChangeTheStatus(t *testing.T) {
 	for name, answer := range map[string]func(i int) Answer{
 		"good values": func(i int) Answer { return scalar(0.01 * float64(i%3)) },
 		"bad values":  func(i int) Answer { return scalar(1 + float64(i)) },
@@ -243,18 +243,18 @@ func TestAskingAgainWritesNothingNew(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreRecentEnoughAreTaken(t *testing.T) {
+func TestRecentAnswersAreUsed(t *testing.T) {
 	g, o := analysed{with: with(soak(time.Hour), settled(30*time.Minute, 0))}.given()
 	ask := ToAsk(g.ModuleRollout, o, g.s)
 	at := func(ago time.Duration) Analysis { return Analysis{At: evaluated.Add(-ago), Answers: make([]Answer, 2)} }
 	require.True(t, ask.Takes(at(0), evaluated))
 	require.True(t, ask.Takes(at(4*time.Minute), evaluated))
 	require.False(t, ask.Takes(at(5*time.Minute), evaluated), "the interval is over")
-	require.False(t, ask.Takes(Analysis{At: evaluated, Answers: make([]Answer, 1)}, evaluated), "they are others")
+	require.False(t, ask.Takes(Analysis{At: evaluated, Answers: make([]Answer, 1)}, evaluated), "the queries differ")
 
 	g.s.Analyses = map[int]Analysis{0: {At: evaluated.Add(-4 * time.Minute), Answers: []Answer{scalar(0), scalar(1)}}}
 	_, until := Decide(g.ModuleRollout, o, g.s)
-	require.Equal(t, time.Minute, until.Sub(evaluated), "the interval counts from when it was asked")
+	require.Equal(t, time.Minute, until.Sub(evaluated), "the interval begins when the queries were sent")
 
 	g, o = analysed{with: with(soak(time.Hour), settled(time.Hour, 0))}.given()
 	ask = ToAsk(g.ModuleRollout, o, g.s)
@@ -264,7 +264,7 @@ func TestAnswersThatAreRecentEnoughAreTaken(t *testing.T) {
 	require.False(t, ToAsk(g.ModuleRollout, o, g.s).Takes(at(time.Minute), evaluated), "the stage had not settled then")
 }
 
-func TestAQueryIsOfTheRollout(t *testing.T) {
+func TestPlaceholdersInQueriesAreEscaped(t *testing.T) {
 	g, o := analysed{with: with(query(func(q *v1beta2.RolloutAnalysis) {
 		q.Query = `up{m="$module", v='$version', c="$channel", s="$stage", x="$modules $ $$stage $__rate_interval"}`
 	}))}.given()
@@ -288,7 +288,7 @@ func TestAStageAfterAnotherIsAskedInTheSameStep(t *testing.T) {
 	require.Equal(t, v1beta2.RolloutCompleted, status.Phase)
 }
 
-func TestAStageIsOverOnlyWhenItDidWellAllThroughItsSoakTime(t *testing.T) {
+func TestAStageEndsOnlyIfItPassesDuringItsWholeSoakTime(t *testing.T) {
 	over, heldOnce := 0, 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 17))
@@ -314,7 +314,7 @@ func TestAStageIsOverOnlyWhenItDidWellAllThroughItsSoakTime(t *testing.T) {
 			}
 			g.Status = status
 			again, same := Decide(g.ModuleRollout, o, g.s)
-			require.Equal(t, status, again, "seed %d: it decides the same twice", seed)
+			require.Equal(t, status, again, "seed %d: a second decision is the same", seed)
 			require.Equal(t, until, same, "seed %d", seed)
 			require.True(t, until.After(g.s.Now) && !until.After(g.s.Now.Add(5*time.Minute)), "seed %d: it asks again", seed)
 			if status.Phase == v1beta2.RolloutHeld {

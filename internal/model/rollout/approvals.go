@@ -7,7 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// approvers are the persons who have approved a stage, or the promotion; nobody where approvals are not accepted.
+// approvers returns the persons who have approved a stage, or the promotion; none if approvals are not possible.
 func (s Situation) approvers(r *v1beta2.ModuleRollout, stage string) []string {
 	var persons []string
 	for _, approval := range r.Spec.Approvals {
@@ -18,8 +18,8 @@ func (s Situation) approvers(r *v1beta2.ModuleRollout, stage string) []string {
 	return persons
 }
 
-// missingApproval says whose approval of a stage, or of the promotion, is missing; empty where none is. What and when are for
-// people.
+// missingApproval describes the missing approvals of a stage, or of the promotion; empty if none is missing. What and
+// when are parts of the message.
 func (s Situation) missingApproval(r *v1beta2.ModuleRollout, stage string, persons int32, what, when string) string {
 	missing := int(max(persons, 1)) - len(s.approvers(r, stage))
 	if missing <= 0 {
@@ -31,7 +31,7 @@ func (s Situation) missingApproval(r *v1beta2.ModuleRollout, stage string, perso
 	}
 	waits := fmt.Sprintf("the approval of %s by %s%s", what, by, when)
 	if s.NoApprovals != "" {
-		waits += ", which nobody can give: " + s.NoApprovals
+		waits += "; approvals are not possible: " + s.NoApprovals
 	}
 	return waits
 }

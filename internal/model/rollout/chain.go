@@ -8,10 +8,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// InForce are those of a module's rollouts that decide about a channel, newest first. Those that were made for a policy
-// do, whatever version the ModuleReleaseMeta gives the channel meanwhile: what it wishes reaches clusters by a rollout only.
-// Without any, one that somebody made without a policy does, while the ModuleReleaseMeta gives the channel its version. The channel of
-// a mandatory module is empty.
+// InForce returns the rollouts of a module that decide about a channel, newest first. If policies created any, those
+// count, whatever version the ModuleReleaseMeta assigns to the channel, because a new version reaches clusters only by
+// a rollout. Otherwise a rollout without a policy counts while the ModuleReleaseMeta assigns its version to the
+// channel. The channel of a mandatory module is empty.
 func InForce(all []*v1beta2.ModuleRollout, channel, desired string) []*v1beta2.ModuleRollout {
 	if made := ByPolicy(all, channel); len(made) > 0 {
 		return made
@@ -21,7 +21,7 @@ func InForce(all []*v1beta2.ModuleRollout, channel, desired string) []*v1beta2.M
 	})
 }
 
-// ByPolicy are those of a module's rollouts that policies had made for a channel, newest first.
+// ByPolicy returns the rollouts that policies created for a channel of a module, newest first.
 func ByPolicy(all []*v1beta2.ModuleRollout, channel string) []*v1beta2.ModuleRollout {
 	return selected(all, func(r *v1beta2.ModuleRollout) bool { return !r.IsByHand() && r.Spec.Channel == channel })
 }
@@ -40,20 +40,21 @@ func newestFirst(a, b *v1beta2.ModuleRollout) int {
 	)
 }
 
-// IsNewer tells whether a rollout supersedes another of the same channel.
+// IsNewer reports whether a rollout supersedes another rollout of the same channel.
 func IsNewer(r, than *v1beta2.ModuleRollout) bool { return newestFirst(r, than) < 0 }
 
-// Decision is the version that a cluster has.
+// Decision is the version for a cluster.
 type Decision struct {
 	Version string
-	// TakesBack is true where that is an older one, to which a rollout takes the cluster back.
+	// TakesBack is true if a rollout reverts the cluster to this version.
 	TakesBack bool
 }
 
-// VersionFor is the version of a channel for one cluster, by the rollouts in force, newest first, and the version that the
-// ModuleReleaseMeta wishes. A rollout gives its version to those whom it has released; the others have that of the rollout
-// before it, and in the end that from which the oldest started. What is installed, where that is known, decides only that
-// nobody loses a version without a rollout that takes it back: a Kyma whose labels change keeps what it has.
+// VersionFor returns the version of a channel for one cluster. The inputs are the rollouts in force, newest first, and
+// the version that the ModuleReleaseMeta assigns (desired). A rollout gives its version to the clusters to which it has
+// released it. Other clusters get the version of the rollout before it, and in the end the version from which the
+// oldest rollout started. The installed version, if known, only makes sure that no cluster loses its version unless a
+// rollout reverts it. So a Kyma with changed labels keeps its version.
 func VersionFor(inForce []*v1beta2.ModuleRollout, desired string, c Cluster, installed string) Decision {
 	if len(inForce) == 0 || installed == desired && inForce[0].Spec.To != desired {
 		return Decision{Version: desired}

@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Conditions of a rollout, by the rules of kstatus: Reconciling while it goes on or waits, Stalled where it stopped by itself
-// or was ended before its end. Their reason is the phase.
+// Conditions of a rollout, by the rules of kstatus: Reconciling while it progresses or waits, Stalled if it was held or
+// did not complete. The reason is the phase.
 const (
 	ConditionReady       = "Ready"
 	ConditionReconciling = "Reconciling"

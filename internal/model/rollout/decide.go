@@ -11,34 +11,35 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Situation is what a rollout depends on besides its clusters.
+// Situation has the facts that a rollout depends on, besides its clusters.
 type Situation struct {
 	Now time.Time
-	// Superseded is true when there is a newer rollout of the same channel.
+	// Superseded is true if there is a newer rollout of the same channel.
 	Superseded bool
-	// Desired is the version that the ModuleReleaseMeta gives the channel; empty where it gives none.
+	// Desired is the version that the ModuleReleaseMeta assigns to the channel; empty if it assigns none.
 	Desired string
-	// NotRevertible says why clusters cannot be taken back; empty where they can.
+	// NotRevertible says why clusters cannot be reverted; empty if they can.
 	NotRevertible string
-	// Urgency is how urgent the version is. Only its promotion depends on that.
+	// Urgency is the urgency of the version. Only its promotion depends on it.
 	Urgency
-	// SameFailures is how many clusters may fail in the same way before the rollout is held, whatever its budget is.
+	// SameFailures is how many clusters may fail in the same way before the rollout is held, whatever its failure
+	// budget is.
 	SameFailures int32
-	// NoApprovals says why approvals are not accepted; empty where they are.
+	// NoApprovals says why approvals are not possible; empty if they are.
 	NoApprovals string
-	// NoAnalysis says why no queries can be asked; empty where they can.
+	// NoAnalysis says why queries cannot be sent; empty if they can.
 	NoAnalysis string
-	// Analyses are the answers to the queries of stages, by their position: those that ToAsk names.
+	// Analyses are the answers to the queries that ToAsk returned, by the position of the stage.
 	Analyses map[int]Analysis
 }
 
-// DefaultSameFailures is how many equal failures hold a rollout where nothing else is configured.
+// DefaultSameFailures is how many equal failures hold a rollout by default.
 const DefaultSameFailures = 3
 
-// Decide says what the status of a rollout is to be, and when to look again without a change; zero is never. It releases no
-// more clusters of a stage at once than may be updating, the next stage when the present one has settled, soaked and been
-// approved, and takes back in reverse order. While queries are asked, it is time earlier than the status says, which would
-// change each time.
+// Decide returns the next status of a rollout, and when to decide again if nothing changes; zero means never. It
+// releases the version to clusters of one stage, no more at once than may be updating. It starts the next stage when
+// the present one has settled, soaked and been approved. It reverts in reverse order. While a stage is analyzed, the
+// returned time is earlier than the time in the status, which would otherwise change each time.
 func Decide(r *v1beta2.ModuleRollout, o Observed, s Situation) (v1beta2.ModuleRolloutStatus, time.Time) {
 	d := decide(r, o, s)
 	return d.status, d.until
@@ -68,13 +69,13 @@ type decider struct {
 	status  v1beta2.ModuleRolloutStatus
 	now     metav1.Time
 	until   time.Time
-	// ask are the queries without whose answers nothing more can be decided.
+	// ask are the queries that must be answered before anything else can be decided.
 	ask *Ask
-	// remedies is what people can do about what holds the rollout, where that is not a matter of clusters.
+	// remedies says what people can do about a hold that clusters did not cause.
 	remedies string
 }
 
-// count shows what is seen.
+// count writes the observed counts into the status.
 func (d *decider) count() {
 	before := d.status.Stages
 	d.status.Stages = make([]v1beta2.RolloutStageStatus, len(d.stages))
@@ -106,15 +107,15 @@ func (d *decider) next() {
 	case d.status.Phase == v1beta2.RolloutReverting || d.status.Reverts:
 		d.takeBack()
 	case spec.Revert != "":
-		d.beginRevert(spec.Revert, "somebody asked to take clusters back")
+		d.beginRevert(spec.Revert, "spec.revert is set")
 	case d.Desired == "" && !d.isFirst():
-		d.wait(v1beta2.RolloutHeld, fmt.Sprintf("the ModuleReleaseMeta of module %s gives %s no version any more: give it one, or delete this rollout", spec.ModuleName, d.channel()), time.Time{})
+		d.wait(v1beta2.RolloutHeld, fmt.Sprintf("the ModuleReleaseMeta of module %s no longer gives %s a version: add one, or delete this rollout", spec.ModuleName, d.channel()), time.Time{})
 	case d.isFirst() && d.Desired != spec.To:
 		d.wait(v1beta2.RolloutPending, fmt.Sprintf("the ModuleReleaseMeta of module %s to give %s the version %s", spec.ModuleName, d.channel(), spec.To), time.Time{})
 	case d.Desired != spec.To:
 		d.wait(v1beta2.RolloutPending, fmt.Sprintf("the rollout of version %s, which the ModuleReleaseMeta of module %s gives %s now", d.Desired, spec.ModuleName, d.channel()), time.Time{})
 	case spec.Paused:
-		d.wait(v1beta2.RolloutPaused, "somebody to set spec.paused to false", time.Time{})
+		d.wait(v1beta2.RolloutPaused, "spec.paused to be set to false", time.Time{})
 	default:
 		if why, bad := d.failing(); why != "" {
 			d.react(why, bad)
@@ -124,7 +125,7 @@ func (d *decider) next() {
 	}
 }
 
-// isFirst tells whether a rollout by hand waits for its beginning.
+// isFirst reports whether the rollout has no policy and has not started.
 func (d *decider) isFirst() bool { return d.rollout.IsByHand() && d.status.StartedAt == nil }
 
 func (d *decider) channel() string {
@@ -134,8 +135,8 @@ func (d *decider) channel() string {
 	return "channel " + d.rollout.Spec.Channel
 }
 
-// failing says why the rollout must not go on; empty where it may. Bad is true where the new version is to blame, and not
-// that it did not reach clusters.
+// failing returns why the rollout must not continue; empty if it may. Bad is true if the new version itself failed, and
+// false if it did not reach the clusters.
 func (d *decider) failing() (why string, bad bool) {
 	accepted := d.rollout.Spec.AcceptFailures
 	for _, f := range d.o.Failures {
@@ -147,7 +148,7 @@ func (d *decider) failing() (why string, bad bool) {
 	for i, stage := range d.o.Stages {
 		if plan := planOf(d.rollout.Spec, i, stage.Total); stage.Failed > plan.maxFailures+accepted {
 			first := d.o.Failures[0]
-			return fmt.Sprintf("%d of %d clusters of stage %s failed with version %s, %d may: %s: %s; on %s",
+			return fmt.Sprintf("%d of %d clusters of stage %s failed with version %s (allowed: %d): %s: %s; on %s",
 					stage.Failed, stage.Total, plan.Name, d.rollout.Spec.To, plan.maxFailures+accepted, first.Reason, first.Message, fault.List(first.Kymas, ", ", maxKymas)),
 				stage.Failed-stage.NotStarted > plan.maxFailures+accepted
 		}
@@ -155,7 +156,7 @@ func (d *decider) failing() (why string, bad bool) {
 	return "", false
 }
 
-// react holds the rollout, or takes clusters back where the version is bad.
+// react holds the rollout. If the version is bad and the plan says so, it reverts clusters instead.
 func (d *decider) react(why string, bad bool) {
 	if bad && d.rollout.Spec.Plan.OnFailure == v1beta2.RolloutRevert {
 		d.beginRevert(cmp.Or(d.rollout.Spec.Plan.RevertScope, v1beta2.RevertAll), why)
@@ -164,7 +165,7 @@ func (d *decider) react(why string, bad bool) {
 	d.hold(why)
 }
 
-// hold waits for people, or until the clusters are well after all.
+// hold holds the rollout until people act or the clusters recover.
 func (d *decider) hold(why string) {
 	remedies := cmp.Or(d.remedies, "Repair them, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort")
 	d.wait(v1beta2.RolloutHeld, why+". "+remedies, time.Time{})
@@ -172,7 +173,7 @@ func (d *decider) hold(why string) {
 
 func (d *decider) beginRevert(scope v1beta2.RevertScope, why string) {
 	if d.NotRevertible != "" {
-		d.hold(why + "; clusters are not taken back: " + d.NotRevertible)
+		d.hold(why + "; clusters cannot be reverted: " + d.NotRevertible)
 		return
 	}
 	d.status.Reverts, d.status.RevertTo = true, 0
@@ -182,7 +183,7 @@ func (d *decider) beginRevert(scope v1beta2.RevertScope, why string) {
 	d.takeBack()
 }
 
-// advance releases and waits, as far as it goes now.
+// advance releases the version and starts stages, as far as possible now.
 func (d *decider) advance() {
 	if d.status.StartedAt == nil {
 		d.status.StartedAt = &d.now
@@ -202,8 +203,8 @@ func (d *decider) advance() {
 	d.end(v1beta2.RolloutCompleted)
 }
 
-// release releases as many clusters of a stage as may be updating besides those that are, and tells whether all have
-// settled.
+// release releases the version to more clusters of a stage, up to the number that may be updating at once. It reports
+// whether all clusters have settled.
 func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	seen := d.o.Stages[d.status.Stage]
 	pending := seen.Pending
@@ -212,7 +213,7 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	}
 	room := int(plan.concurrency - seen.Updating)
 	if seen.AwaitsRegistry > 0 {
-		room = 0 // more clusters would ask it for more
+		room = 0 // more clusters would cause more requests to the registry
 	}
 	if n := min(room, len(pending)); n > 0 {
 		d.status.Released = pending[n-1] + 1
@@ -223,7 +224,7 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 		seen.Deadline = earliest(seen.Deadline, d.now.Add(plan.settleWithin))
 	}
 	if len(pending) == 0 {
-		d.status.Released = Everyone // also for those that come
+		d.status.Released = Everyone // for new clusters too
 	}
 	if len(pending) == 0 && st.Updating == 0 {
 		return true
@@ -237,9 +238,9 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	return false
 }
 
-// soak waits until a stage has been well for long enough. A cluster that fails meanwhile begins it anew, and so does a query.
+// soak waits until a stage has been healthy for its soak time. The time starts again if a cluster or a query fails.
 func (d *decider) soak(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
-	st.FailedWhenSettled = min(st.FailedWhenSettled, st.Failed) // without those that are well since
+	st.FailedWhenSettled = min(st.FailedWhenSettled, st.Failed) // without clusters that have recovered
 	if st.SettledAt == nil || st.Failed > st.FailedWhenSettled {
 		st.SettledAt, st.FailedWhenSettled, st.SoakedAt = &d.now, st.Failed, nil
 	}
@@ -260,7 +261,7 @@ func (d *decider) soak(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	return false
 }
 
-// isApproved tells whether people let the rollout go on.
+// isApproved reports whether enough people have approved that the rollout continues.
 func (d *decider) isApproved(plan stagePlan, when v1beta2.ApprovalTime, since *metav1.Time) bool {
 	rule := plan.Approval
 	if rule == nil || cmp.Or(rule.When, v1beta2.ApproveBefore) != when {
@@ -291,7 +292,7 @@ func (d *decider) isApproved(plan stagePlan, when v1beta2.ApprovalTime, since *m
 	return false
 }
 
-// takeBack takes clusters back from the last that was released to the first, no more at once than may be updating.
+// takeBack reverts clusters from the last released to the first, no more at once than may be updating.
 func (d *decider) takeBack() {
 	onTheWay, until := int32(0), time.Time{}
 	for _, stage := range d.o.Stages {
@@ -333,11 +334,11 @@ func (d *decider) takeBack() {
 }
 
 const (
-	// maxWaitsFor is how many bytes status.waitsFor has at most, and maxKymas those of the Kymas that it names.
+	// maxWaitsFor is the maximum size of status.waitsFor in bytes, and maxKymas of the Kymas that it names.
 	maxWaitsFor, maxKymas = 2 << 10, 256
 )
 
-// wait records what the rollout waits for, and until when; zero is until people act.
+// wait records what the rollout waits for, and until when; zero means until people act.
 func (d *decider) wait(phase v1beta2.RolloutPhase, what string, until time.Time) {
 	what = fault.Shorten(what, maxWaitsFor)
 	if d.status.WaitsFor != what || d.status.WaitsSince == nil {

@@ -10,22 +10,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Deferrals are until when the owner of a cluster puts upgrades off. The zero value puts off none.
+// Deferrals are the times until which the owner of a cluster defers upgrades. The zero value defers none.
 type Deferrals struct {
 	all     time.Time
 	modules map[string]time.Time
 }
 
-// MaxDeferrals is what the annotation must be shorter than, in bytes: whoever owns a remote cluster may write it.
+// MaxDeferrals limits the size of the annotation in bytes, because owners of remote clusters may write it. The
+// annotation must be shorter.
 const MaxDeferrals = 4096
 
 var errDeferral = errors.New("must be a time such as 2026-12-24T18:00:00Z, for all modules, or module=time pairs that are separated by commas")
 
-// ParseDeferrals reads the annotation shared.AnnotationDeferUpgradesUntil: a time, pairs of a module and a time, or both.
+// ParseDeferrals parses the annotation shared.AnnotationDeferUpgradesUntil: a time, pairs of a module and a time, or
+// both.
 func ParseDeferrals(text string) (Deferrals, error) {
 	d := Deferrals{modules: map[string]time.Time{}}
 	if len(text) >= MaxDeferrals {
-		return Deferrals{}, fmt.Errorf("%w, and have less than %d characters", errDeferral, MaxDeferrals)
+		return Deferrals{}, fmt.Errorf("%w, and be shorter than %d bytes", errDeferral, MaxDeferrals)
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -40,7 +42,7 @@ func ParseDeferrals(text string) (Deferrals, error) {
 		if err != nil || named && strings.TrimSpace(module) == "" {
 			return Deferrals{}, fmt.Errorf("%w, not %q", errDeferral, part)
 		}
-		until = until.UTC().Truncate(time.Second) // as statuses show it
+		until = until.UTC().Truncate(time.Second) // as in the status
 		if named {
 			d.modules[strings.TrimSpace(module)] = until
 		} else {
@@ -50,7 +52,7 @@ func ParseDeferrals(text string) (Deferrals, error) {
 	return d, nil
 }
 
-// Of is until when the upgrades of a module are put off; zero where they are not.
+// Of returns until when the upgrades of a module are deferred; zero if they are not.
 func (d Deferrals) Of(module string) time.Time {
 	if until, named := d.modules[module]; named {
 		return until
@@ -58,17 +60,18 @@ func (d Deferrals) Of(module string) time.Time {
 	return d.all
 }
 
-// Deferral is how long an upgrade waits because the owner of the cluster put it off.
+// Deferral says how long an upgrade waits because the owner of the cluster deferred it.
 type Deferral struct {
-	// Until is when it begins; zero where it is not put off.
+	// Until is when the upgrade may begin; zero if it is not deferred.
 	Until time.Time
-	// InWindow is true where it then waits for a maintenance window, since its owner would have put it off for longer.
+	// InWindow is true if the upgrade then waits for a maintenance window, because its owner asked for a longer
+	// deferral than allowed.
 	InWindow bool
 }
 
-// DeferralOf is how long a cluster that has a version installed may put off the one that rollouts in force give it, newest
-// first, where its owner asks for a time. The time that a plan allows begins when the first version was released that the
-// cluster puts off: newer ones do not make it longer.
+// DeferralOf returns how long a cluster may defer the version that the rollouts in force give it, newest first.
+// Installed is its installed version, and asked the time for which its owner asks. The maximum deferral of a plan
+// begins with the release of the first version that the cluster defers. Newer versions do not extend it.
 func DeferralOf(inForce []*v1beta2.ModuleRollout, c Cluster, installed string, asked time.Time) Deferral {
 	if asked.IsZero() || installed == "" {
 		return Deferral{}
@@ -99,12 +102,12 @@ func DeferralOf(inForce []*v1beta2.ModuleRollout, c Cluster, installed string, a
 	return Deferral{Until: asked}
 }
 
-// firstReleased is when a rollout first released its version to a stage; zero where nobody noted that.
+// firstReleased returns when a rollout first released its version to a stage; zero if that is not recorded.
 func firstReleased(r *v1beta2.ModuleRollout, stage int) time.Time {
 	if stage < len(r.Status.Stages) {
 		if st := r.Status.Stages[stage]; st.FirstReleasedAt != nil {
 			return st.FirstReleasedAt.Time
-		} else if st.StartedAt != nil { // it had no clusters then
+		} else if st.StartedAt != nil { // the stage had no clusters then
 			return st.StartedAt.Time
 		}
 	}

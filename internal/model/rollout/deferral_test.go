@@ -38,12 +38,13 @@ func TestADeferralIsATimeForAllModulesOrForSome(t *testing.T) {
 	}
 }
 
-func TestForHowLongAnOwnerPutsAVersionOff(t *testing.T) {
+func TestHowLongAnOwnerMayDeferAVersion(t *testing.T) {
 	day := 24 * time.Hour
 	never := Deferral{}
 	until := func(d time.Duration) Deferral { return Deferral{Until: begun.Add(d)} }
 	inWindow := func(d time.Duration) Deferral { return Deferral{Until: begun.Add(d), InWindow: true} }
-	// released is a rollout that released its version to everybody a time after begun, and allows to put it off for a while.
+	// released is a rollout that released its version to all clusters a time after begun, and allows a deferral of a
+	// certain length.
 	released := func(sequence int64, from, to string, after, within time.Duration, end v1beta2.DeferralEnd) *v1beta2.ModuleRollout {
 		r := leg(sequence, from, to, upTo(1))
 		r.Status.Stages = []v1beta2.RolloutStageStatus{{FirstReleasedAt: &metav1.Time{Time: begun.Add(after)}}}
@@ -62,7 +63,7 @@ func TestForHowLongAnOwnerPutsAVersionOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		rollouts  []*v1beta2.ModuleRollout // newest first
 		installed string
-		asked     time.Duration // after begun; zero is not at all
+		asked     time.Duration // after begun; zero means not at all
 		want      Deferral
 	}{
 		"as long as asked":            {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, 7*day, ""), baseline}, "1.0.0", day, until(day)},
@@ -70,21 +71,21 @@ func TestForHowLongAnOwnerPutsAVersionOff(t *testing.T) {
 		"not longer than is allowed":  {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "1.0.0", 7 * day, until(day)},
 		"then in a window":            {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, v1beta2.DeferralWindow), baseline}, "1.0.0", 7 * day, inWindow(day)},
 		"from the stage's release on": {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", day, day, ""), baseline}, "1.0.0", 7 * day, until(2 * day)},
-		"nobody asked":                {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "1.0.0", 0, never},
-		"nobody may":                  {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, 0, ""), baseline}, "1.0.0", day, never},
+		"no deferral asked for":       {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "1.0.0", 0, never},
+		"no deferral allowed":         {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, 0, ""), baseline}, "1.0.0", day, never},
 		"nothing is installed":        {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "", day, never},
-		"the version is there":        {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "1.1.0", day, never},
+		"the version is installed":    {[]*v1beta2.ModuleRollout{released(2, "1.0.0", "1.1.0", 0, day, ""), baseline}, "1.1.0", day, never},
 		"it is not released yet":      {[]*v1beta2.ModuleRollout{toldOnly, baseline}, "1.0.0", day, never},
 		"without a rollout":           {nil, "1.0.0", day, never},
 		"a stage without clusters":    {[]*v1beta2.ModuleRollout{empty, baseline}, "1.0.0", 7 * day, until(day + time.Hour)},
-		"nobody knows since when":     {[]*v1beta2.ModuleRollout{unknown, baseline}, "1.0.0", day, never},
-		"a newer version makes it no longer": {[]*v1beta2.ModuleRollout{
+		"the release time is unknown": {[]*v1beta2.ModuleRollout{unknown, baseline}, "1.0.0", day, never},
+		"a newer version does not extend it": {[]*v1beta2.ModuleRollout{
 			released(3, "1.1.0", "1.2.0", 2*day, 3*day, ""), released(2, "1.0.0", "1.1.0", 0, 3*day, ""), baseline,
 		}, "1.0.0", 30 * day, until(3 * day)},
-		"a newer version for who has the one before": {[]*v1beta2.ModuleRollout{
+		"a newer version for a cluster with the one before": {[]*v1beta2.ModuleRollout{
 			released(3, "1.1.0", "1.2.0", 2*day, 3*day, ""), released(2, "1.0.0", "1.1.0", 0, 3*day, ""), baseline,
 		}, "1.1.0", 30 * day, until(5 * day)},
-		"the newest that is released decides": {[]*v1beta2.ModuleRollout{
+		"the newest released version decides": {[]*v1beta2.ModuleRollout{
 			leg(3, "1.1.0", "1.2.0", upTo(0)), released(2, "1.0.0", "1.1.0", 0, 3*day, ""), baseline,
 		}, "1.0.0", 30 * day, until(3 * day)},
 		"the newest allows none": {[]*v1beta2.ModuleRollout{
@@ -101,7 +102,7 @@ func TestForHowLongAnOwnerPutsAVersionOff(t *testing.T) {
 	}
 }
 
-func TestTheClustersThatWerePutOffAreNamed(t *testing.T) {
+func TestTheStatusNamesDeferringClusters(t *testing.T) {
 	r := leg(2, "1.0.0", "1.1.0", upTo(3))
 	var observations []Observation
 	for i := range 25 {
@@ -115,11 +116,11 @@ func TestTheClustersThatWerePutOffAreNamed(t *testing.T) {
 	require.EqualValues(t, 26, rest.Waiting)
 	require.EqualValues(t, 25, rest.Deferred)
 	require.Len(t, o.Deferrals, 20)
-	require.Equal(t, begun.Add(time.Hour), o.Deferrals[0].Until.Time, "those whose time is over first")
+	require.Equal(t, begun.Add(time.Hour), o.Deferrals[0].Until.Time, "the earliest end first")
 	require.Equal(t, observations[24].Kyma, o.Deferrals[0].Kyma)
 
 	status, _ := Decide(r, o, Situation{Now: begun, Desired: "1.1.0"})
 	require.EqualValues(t, 25, status.Stages[len(status.Stages)-1].Deferred)
 	require.Equal(t, o.Deferrals, status.Deferrals)
-	require.Equal(t, v1beta2.RolloutCompleted, status.Phase, "they hold nothing up")
+	require.Equal(t, v1beta2.RolloutCompleted, status.Phase, "deferring clusters do not stop the rollout")
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// AnnotationHeldBack on the Manifest of a module that every cluster has says why it does not get the version of a rollout; see
-// HeldBack. Of other modules, the Kyma's status says so.
+// AnnotationHeldBack on the Manifest of a mandatory module says why it does not get the version of a rollout, see
+// HeldBack. For other modules, the Kyma's status has that information.
 const AnnotationHeldBack = shared.OperatorGroup + "/held-back"
 
-// HeldBack is why a Manifest does not get a version.
+// HeldBack says why a Manifest does not get a version.
 type HeldBack struct {
 	Version string `json:"version"`
-	// Waits is true where it waits for a maintenance window; otherwise the version is refused, for Reason.
+	// Waits is true if the Manifest waits for a maintenance window. Otherwise the version is refused, for Reason.
 	Waits   bool   `json:"waits,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Text is the annotation.
+// Text returns the value of the annotation.
 func (h HeldBack) Text() string {
 	h.Message = cut(h.Message)
 	text, err := json.Marshal(h)
@@ -30,11 +30,11 @@ func (h HeldBack) Text() string {
 	return string(text)
 }
 
-// HeldBackFrom tells why a Manifest does not get a version; false where nothing is known that keeps it back.
+// HeldBackFrom returns why a Manifest does not get a version; false if no reason is known.
 func HeldBackFrom(m *v1beta2.Manifest, version string) (HeldBack, bool) {
 	var h HeldBack
 	if err := json.Unmarshal([]byte(m.Annotations[AnnotationHeldBack]), &h); err != nil {
-		return HeldBack{}, false // nothing is noted, or somebody edited it
+		return HeldBack{}, false // the annotation is missing or was edited
 	}
 	return h, h.Version == version && m.Spec.Version != version
 }

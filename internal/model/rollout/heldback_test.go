@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestAManifestSaysWhyItDoesNotGetAVersion(t *testing.T) {
+func TestAManifestRecordsWhyItDoesNotGetAVersion(t *testing.T) {
 	m := &v1beta2.Manifest{Spec: v1beta2.ManifestSpec{Version: "1.0.0"}}
 	noted := func(text, version string) (HeldBack, bool) {
 		m.Annotations = map[string]string{AnnotationHeldBack: text}
@@ -27,12 +27,12 @@ func TestAManifestSaysWhyItDoesNotGetAVersion(t *testing.T) {
 	require.Equal(t, "Refused", held.Reason)
 
 	_, ok = noted(waits.Text(), "1.2.0")
-	require.False(t, ok, "it is about another version")
+	require.False(t, ok, "the record is about another version")
 	for _, text := range []string{"", "{}", "no JSON"} {
 		_, ok = noted(text, "1.1.0")
 		require.False(t, ok, text)
 	}
 	m.Spec.Version = "1.1.0"
 	_, ok = noted(waits.Text(), "1.1.0")
-	require.False(t, ok, "it has the version since")
+	require.False(t, ok, "the Manifest has the version now")
 }

@@ -14,68 +14,71 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Observation is what is seen of one cluster that a rollout concerns.
+// Observation is the observed state of one cluster of a rollout.
 type Observation struct {
 	Cluster
-	// Kyma is the cluster's, as namespace/name.
+	// Kyma is the cluster's Kyma, as namespace/name.
 	Kyma string
-	// Version is that of the module's Manifest, and State what the Manifest says for its present spec; both are empty where
-	// it says nothing.
+	// Version is the version of the module's Manifest. State is the Manifest's state for its present spec. Both may be
+	// empty.
 	Version string
 	State   shared.State
-	// Reason, Message and Layer say what is wrong with what.
+	// Reason, Message and Layer describe what is wrong.
 	Reason, Message, Layer string
-	// Refused is true where the version is not brought to the cluster at all, for Reason.
+	// Refused is true if the cluster cannot get the version at all, for Reason.
 	Refused bool
-	// Unreachable and Waits are true where the cluster cannot be updated for the moment, or not now.
+	// Unreachable is true if the cluster cannot be reached at the moment. Waits is true if the upgrade waits for its
+	// own reasons.
 	Unreachable, Waits bool
-	// AwaitsRegistry is true where the module's layers cannot be fetched for the moment, since the registry does not answer or
-	// asks for fewer requests: the version has not failed for that.
+	// AwaitsRegistry is true if the module's layers cannot be fetched at the moment, because the registry does not
+	// answer or limits the rate of requests. This is not a failure of the version.
 	AwaitsRegistry bool
-	// Since is when the Manifest got its version, WasWell whether the module was well before.
+	// Since is when the Manifest got its version. WasWell is true if the module was healthy before.
 	Since   time.Time
 	WasWell bool
-	// DeferredUntil is set where the cluster's owner put the version off: then Waits is true as well.
+	// DeferredUntil is set if the cluster's owner deferred the version. Then Waits is true as well.
 	DeferredUntil time.Time
-	// FreeSince is since when the cluster can be updated again, where for a while it could not.
+	// FreeSince is when the cluster became available for updates again, after it was not for a while.
 	FreeSince time.Time
 }
 
-// ReasonNotStarted is the reason of a failure: the version was released to a cluster, and its Manifest did not get it in
-// time.
+// ReasonNotStarted is the reason of a failure: the version was released to a cluster, but its Manifest did not get the
+// version in time.
 const ReasonNotStarted = "VersionNotApplied"
 
 // ReasonNotSettled is the reason of a failure: the module did not become ready in time.
 const ReasonNotSettled = "NotSettled"
 
-// Observed is what is seen of all clusters that a rollout concerns.
+// Observed is the observed state of all clusters of a rollout.
 type Observed struct {
 	Stages []StageObserved
-	// Failures are the clusters that failed, by what failed, most clusters first.
+	// Failures are the failed clusters, grouped by cause, largest group first.
 	Failures []v1beta2.RolloutFailure
-	// Deferrals are the clusters whose owners put the version off, those whose time is over first.
+	// Deferrals are the clusters that defer the version, the earliest end first.
 	Deferrals []v1beta2.DeferredCluster
 }
 
-// StageObserved are the clusters of one stage.
+// StageObserved has the counts of the clusters of one stage.
 type StageObserved struct {
 	Total, Released, Updating, Ready, Failed, Broken, Waiting, Unreachable int32
-	// Deferred is how many of those that wait were put off by their owners.
+	// Deferred is how many of the waiting clusters wait because their owners deferred the version.
 	Deferred int32
-	// AwaitsRegistry is how many of those that are updating wait for the registry, and RegistrySays what it said to the first.
+	// AwaitsRegistry is how many of the updating clusters wait for the registry. RegistrySays is its answer to the
+	// first of them.
 	AwaitsRegistry int32
 	RegistrySays   string
-	// NotStarted is how many of those that failed did not get the version at all.
+	// NotStarted is how many of the failed clusters did not get the version at all.
 	NotStarted int32
-	// TakingBack is how many are on their way back.
+	// TakingBack is how many clusters are being reverted.
 	TakingBack int32
-	// Pending and Done are the positions of those that are not released and of those that are, in order.
+	// Pending and Done are the sorted positions of the clusters that are not released, and of those that are.
 	Pending, Done []int64
-	// Deadline is when the first of those that are updating has failed, or is not waited for any more on its way back.
+	// Deadline is the earliest time at which an updating cluster fails, or at which the revert no longer waits for a
+	// cluster.
 	Deadline time.Time
 }
 
-// Observe counts.
+// Observe counts the clusters of each stage by their state.
 func Observe(r *v1beta2.ModuleRollout, observations []Observation, now time.Time) Observed {
 	stages := Stages(r.Spec.Plan)
 	o := Observed{Stages: make([]StageObserved, len(stages))}
@@ -128,7 +131,7 @@ func Observe(r *v1beta2.ModuleRollout, observations []Observation, now time.Time
 	return o
 }
 
-// releasedAt is when clusters of a stage were last released, or taken back.
+// releasedAt returns when clusters of a stage were last released or reverted.
 func releasedAt(r *v1beta2.ModuleRollout, stage int) time.Time {
 	if stage < len(r.Status.Stages) && r.Status.Stages[stage].ReleasedAt != nil {
 		return r.Status.Stages[stage].ReleasedAt.Time
@@ -136,7 +139,7 @@ func releasedAt(r *v1beta2.ModuleRollout, stage int) time.Time {
 	return time.Time{}
 }
 
-// judgement is how a cluster is to which a version was released.
+// judgement is the state of a cluster to which a version was released.
 type judgement int
 
 const (
@@ -148,8 +151,8 @@ const (
 	unreachable
 )
 
-// judge tells how a cluster is. What is not settled by the deadline has failed; what was not well before, what cannot be
-// reached and what waits for its own reasons has not.
+// judge returns the state of a cluster. A cluster that has not settled by the deadline has failed. A cluster that was
+// not healthy before, cannot be reached, or waits for its own reasons has not failed.
 func (s Observation) judge(to string, released time.Time, within time.Duration, now time.Time) (judgement, time.Time) {
 	updated := s.Version == to
 	switch {
@@ -182,7 +185,8 @@ func (s Observation) judge(to string, released time.Time, within time.Duration, 
 	return s.bad(), time.Time{}
 }
 
-// notUpdated is how a cluster is that did not get the new version, which might have repaired it.
+// notUpdated returns the state of a cluster that did not get the new version. If the cluster was not healthy, the new
+// version might have repaired it, so it does not count as failed.
 func (s Observation) notUpdated() judgement {
 	if s.Version == "" || s.State == shared.StateError {
 		return broken
@@ -190,7 +194,7 @@ func (s Observation) notUpdated() judgement {
 	return failed
 }
 
-// isNotStarted tells of a cluster that failed whether nothing was tried there.
+// isNotStarted reports whether nothing was tried on a failed cluster.
 func (s Observation) isNotStarted(to string) bool { return s.Version != to && !s.Refused }
 
 func (s Observation) bad() judgement {
@@ -200,7 +204,7 @@ func (s Observation) bad() judgement {
 	return broken
 }
 
-// isOnItsWayBack tells whether a cluster is being taken back to the version that it had.
+// isOnItsWayBack reports whether a cluster is being reverted to its earlier version.
 func (s Observation) isOnItsWayBack(r *v1beta2.ModuleRollout) bool {
 	if !r.Status.Reverts || s.Unreachable || s.Waits || s.Version == "" {
 		return false
@@ -226,7 +230,7 @@ func (o *StageObserved) add(state judgement, deadline time.Time) {
 	}
 }
 
-// earliest is the earlier one of two times, of which zero is none.
+// earliest returns the earlier of two times. A zero time does not count.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -234,7 +238,7 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// grouped are the clusters that failed, by what failed; in which order they were seen makes no difference.
+// grouped groups failed clusters by cause. The result does not depend on the order of the observations.
 func grouped(allFailed []Observation, to string) []v1beta2.RolloutFailure {
 	slices.SortFunc(allFailed, func(a, b Observation) int { return cmp.Compare(a.Kyma, b.Kyma) })
 	groups := map[string]*v1beta2.RolloutFailure{}
@@ -253,10 +257,10 @@ func grouped(allFailed []Observation, to string) []v1beta2.RolloutFailure {
 }
 
 const (
-	// shownFailures and namedKymas are how many groups of failures, and clusters that were put off, are shown, and how many
-	// clusters of each group are named.
+	// shownFailures limits the groups of failures, and the deferring clusters, in the status. namedKymas limits the
+	// named clusters of each group.
 	shownFailures, namedKymas = 20, 5
-	// shownMessage is how much of a message is shown, in bytes.
+	// shownMessage limits messages in the status, in bytes.
 	shownMessage = 512
 )
 
@@ -266,7 +270,7 @@ func addFailure(groups map[string]*v1beta2.RolloutFailure, s Observation, to str
 	reason, message := s.Reason, s.Message
 	switch {
 	case s.isNotStarted(to):
-		reason, message = ReasonNotStarted, "the version was released to the cluster, and did not reach its Manifest in time"
+		reason, message = ReasonNotStarted, "the version was released to the cluster but did not reach its Manifest in time"
 	case s.State != shared.StateError && !s.Refused:
 		reason = ReasonNotSettled
 		message = cmp.Or(message, "the module did not become ready in time")
@@ -283,11 +287,11 @@ func addFailure(groups map[string]*v1beta2.RolloutFailure, s Observation, to str
 	}
 }
 
-// varying are the parts of a message that differ from cluster to cluster though the same is wrong: uids, digests, hashes
-// in the names of pods, which have letters that make no words, addresses, numbers.
+// varying matches the parts of a message that differ between clusters with the same problem: uids, digests, addresses,
+// numbers, and hashes in the names of pods, which have letters that form no words.
 var varying = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{16,}\b|(-[b-df-hj-np-tv-xz2-9]{5,10})?-[b-df-hj-np-tv-xz2-9]{5}\b|[0-9]+`)
 
-// Signature is the same for failures of the same kind, whatever the cluster is called.
+// Signature returns a text that is the same for failures of the same kind. It does not depend on the name of the Kyma.
 func Signature(reason, message, kyma string) string {
 	_, name, _ := strings.Cut(kyma, "/")
 	if name != "" {

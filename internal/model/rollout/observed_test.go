@@ -16,55 +16,55 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestHowAClusterIs(t *testing.T) {
+func TestTheStateOfACluster(t *testing.T) {
 	const within = 15 * time.Minute
 	released := begun
 	early, late := released.Add(time.Minute), released.Add(time.Hour)
-	ownTime := late.Add(-5 * time.Minute) // it got its version long after the release
+	ownTime := late.Add(-5 * time.Minute) // when it got its version, long after the release
 	for name, test := range map[string]struct {
 		observation Observation
 		now         time.Time
 		want        judgement
 		deadline    time.Time
 	}{
-		"ready":                                     {Observation{Version: newer, State: shared.StateReady}, early, ready, time.Time{}},
-		"ready with a warning":                      {Observation{Version: newer, State: shared.StateWarning}, early, ready, time.Time{}},
-		"ready, however late":                       {Observation{Version: newer, State: shared.StateReady, Since: released}, late, ready, time.Time{}},
-		"ready, and unreachable since":              {Observation{Version: newer, State: shared.StateReady, Unreachable: true}, late, ready, time.Time{}},
-		"ready in the old version":                  {Observation{Version: older, State: shared.StateReady}, early, updating, released.Add(within)},
-		"ready in the old version at the deadline":  {Observation{Version: older, State: shared.StateReady}, released.Add(within), failed, time.Time{}},
-		"ready in the old version after it":         {Observation{Version: older, State: shared.StateReady, WasWell: true}, late, failed, time.Time{}},
-		"processing the old version after it":       {Observation{Version: older, State: shared.StateProcessing}, late, failed, time.Time{}},
-		"without a state in the old version":        {Observation{Version: older}, early, updating, released.Add(within)},
-		"processing":                                {Observation{Version: newer, State: shared.StateProcessing, Since: early}, early, updating, early.Add(within)},
-		"processing, begun late":                    {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
-		"processing, of unknown begin":              {Observation{Version: newer, State: shared.StateProcessing}, early, updating, released.Add(within)},
-		"processing for too long, well before":      {Observation{Version: newer, State: shared.StateProcessing, Since: early, WasWell: true}, late, failed, time.Time{}},
-		"processing for too long, not well before":  {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
-		"without a state for too long":              {Observation{Version: newer, Since: early, WasWell: true}, late, failed, time.Time{}},
-		"wrong, well before":                        {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true}, early, failed, time.Time{}},
-		"wrong, not well before":                    {Observation{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
-		"wrong in the old version, just released":   {Observation{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
-		"wrong in the old version, after it":        {Observation{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
-		"waiting for the registry, however long":    {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true, AwaitsRegistry: true}, late, updating, time.Time{}},
-		"waiting for it in the old version":         {Observation{Version: older, State: shared.StateError, WasWell: true, AwaitsRegistry: true}, late, broken, time.Time{}},
-		"refused":                                   {Observation{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
-		"refused at the first install":              {Observation{Refused: true}, early, broken, time.Time{}},
-		"refused, wrong in the old version":         {Observation{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
-		"refused though it is there":                {Observation{Version: newer, State: shared.StateReady, Refused: true}, early, ready, time.Time{}},
-		"unreachable":                               {Observation{Version: older, State: shared.StateReady, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable in the middle":                 {Observation{Version: newer, State: shared.StateProcessing, Since: early, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable and wrong":                     {Observation{Version: newer, State: shared.StateError, Unreachable: true, WasWell: true}, late, unreachable, time.Time{}},
-		"unreachable and refused":                   {Observation{Version: older, Refused: true, Unreachable: true}, late, unreachable, time.Time{}},
-		"unreachable, and it would wait":            {Observation{Version: older, Unreachable: true, Waits: true}, late, unreachable, time.Time{}},
-		"waiting":                                   {Observation{Version: older, State: shared.StateReady, Waits: true}, late, waiting, time.Time{}},
-		"waiting, wrong in the old version":         {Observation{Version: older, State: shared.StateError, Waits: true}, late, waiting, time.Time{}},
-		"waiting and refused":                       {Observation{Version: older, State: shared.StateReady, Waits: true, Refused: true}, late, waiting, time.Time{}},
-		"not installed yet":                         {Observation{}, early, updating, released.Add(within)},
-		"not installed for too long":                {Observation{}, late, broken, time.Time{}},
-		"installed first, processing":               {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
-		"installed first, processing for too long":  {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
-		"deleting in the new version, for too long": {Observation{Version: newer, State: shared.StateDeleting, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"ready":                                      {Observation{Version: newer, State: shared.StateReady}, early, ready, time.Time{}},
+		"ready with a warning":                       {Observation{Version: newer, State: shared.StateWarning}, early, ready, time.Time{}},
+		"ready, however late":                        {Observation{Version: newer, State: shared.StateReady, Since: released}, late, ready, time.Time{}},
+		"ready, and unreachable since":               {Observation{Version: newer, State: shared.StateReady, Unreachable: true}, late, ready, time.Time{}},
+		"ready in the old version":                   {Observation{Version: older, State: shared.StateReady}, early, updating, released.Add(within)},
+		"ready in the old version at the deadline":   {Observation{Version: older, State: shared.StateReady}, released.Add(within), failed, time.Time{}},
+		"ready in the old version after it":          {Observation{Version: older, State: shared.StateReady, WasWell: true}, late, failed, time.Time{}},
+		"processing the old version after it":        {Observation{Version: older, State: shared.StateProcessing}, late, failed, time.Time{}},
+		"without a state in the old version":         {Observation{Version: older}, early, updating, released.Add(within)},
+		"processing":                                 {Observation{Version: newer, State: shared.StateProcessing, Since: early}, early, updating, early.Add(within)},
+		"processing, begun late":                     {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"processing, since an unknown time":          {Observation{Version: newer, State: shared.StateProcessing}, early, updating, released.Add(within)},
+		"processing for too long, healthy before":    {Observation{Version: newer, State: shared.StateProcessing, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"processing for too long, broken before":     {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"without a state for too long":               {Observation{Version: newer, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"in error, healthy before":                   {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true}, early, failed, time.Time{}},
+		"in error, not healthy before":               {Observation{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
+		"in error in the old version, just released": {Observation{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
+		"in error in the old version, too late":      {Observation{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
+		"waiting for the registry, however long":     {Observation{Version: newer, State: shared.StateError, Since: early, WasWell: true, AwaitsRegistry: true}, late, updating, time.Time{}},
+		"waiting for it in the old version":          {Observation{Version: older, State: shared.StateError, WasWell: true, AwaitsRegistry: true}, late, broken, time.Time{}},
+		"refused":                                    {Observation{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
+		"refused at the first install":               {Observation{Refused: true}, early, broken, time.Time{}},
+		"refused, in error in the old version":       {Observation{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
+		"refused, but installed":                     {Observation{Version: newer, State: shared.StateReady, Refused: true}, early, ready, time.Time{}},
+		"unreachable":                                {Observation{Version: older, State: shared.StateReady, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable in the middle":                  {Observation{Version: newer, State: shared.StateProcessing, Since: early, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable and in error":                   {Observation{Version: newer, State: shared.StateError, Unreachable: true, WasWell: true}, late, unreachable, time.Time{}},
+		"unreachable and refused":                    {Observation{Version: older, Refused: true, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable and waiting":                    {Observation{Version: older, Unreachable: true, Waits: true}, late, unreachable, time.Time{}},
+		"waiting":                                    {Observation{Version: older, State: shared.StateReady, Waits: true}, late, waiting, time.Time{}},
+		"waiting, in error in the old version":       {Observation{Version: older, State: shared.StateError, Waits: true}, late, waiting, time.Time{}},
+		"waiting and refused":                        {Observation{Version: older, State: shared.StateReady, Waits: true, Refused: true}, late, waiting, time.Time{}},
+		"not installed yet":                          {Observation{}, early, updating, released.Add(within)},
+		"not installed for too long":                 {Observation{}, late, broken, time.Time{}},
+		"installed first, processing":                {Observation{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"installed first, processing for too long":   {Observation{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"deleting in the new version, for too long":  {Observation{Version: newer, State: shared.StateDeleting, Since: early, WasWell: true}, late, failed, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, deadline := test.observation.judge(newer, released, within, test.now)
@@ -74,7 +74,7 @@ func TestHowAClusterIs(t *testing.T) {
 	}
 }
 
-// seenIn is a cluster of a stage.
+// seenIn is an observed cluster of a stage.
 func seenIn(stage, name string, s Observation) Observation {
 	s.Cluster, s.Kyma = Cluster{UID: types.UID("of-" + name), Labels: map[string]string{"stage": stage}}, "kcp-system/"+name
 	return s
@@ -103,38 +103,38 @@ func TestTheClustersOfEachStageAreCounted(t *testing.T) {
 	require.Equal(t, []int32{7, 7, 2, 1, 1, 1, 1, 1, 0}, []int32{
 		canary.Total, canary.Released, canary.Updating, canary.Ready, canary.Failed, canary.Broken, canary.Waiting, canary.Unreachable, canary.TakingBack,
 	})
-	require.Equal(t, begun.Add(17*time.Minute), canary.Deadline, "of the one that fails first")
+	require.Equal(t, begun.Add(17*time.Minute), canary.Deadline, "the deadline of the cluster that fails first")
 	require.Len(t, canary.Done, 7)
 	require.True(t, slices.IsSorted(canary.Done))
 	require.Empty(t, canary.Pending)
 	for i, total := range map[int]int32{1: 2, 2: 1} {
 		at := o.Stages[i]
-		require.Equal(t, StageObserved{Total: total, Pending: at.Pending}, at, "what is not released is not judged, whatever it has")
+		require.Equal(t, StageObserved{Total: total, Pending: at.Pending}, at, "a cluster without a release is not judged, whatever its version")
 		require.Len(t, at.Pending, int(total))
 	}
 	require.Equal(t, []v1beta2.RolloutFailure{{Reason: "Crash", Clusters: 1, Kymas: []string{"kcp-system/d"}}}, o.Failures)
 }
 
-func TestTheClustersThatAreTakenBackAreCounted(t *testing.T) {
+func TestRevertingClustersAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		observation Observation
 		after       time.Duration
 		reverts     bool
 		want        int32
 	}{
-		"with the new version":               {Observation{Version: newer, State: shared.StateReady}, time.Minute, true, 1},
-		"with the new version, failed":       {Observation{Version: newer, State: shared.StateError}, time.Minute, true, 1},
-		"processing the old one":             {Observation{Version: older, State: shared.StateProcessing}, time.Minute, true, 1},
-		"without a state yet":                {Observation{Version: older}, time.Minute, true, 1},
-		"back":                               {Observation{Version: older, State: shared.StateReady}, time.Minute, true, 0},
-		"back with a warning":                {Observation{Version: older, State: shared.StateWarning}, time.Minute, true, 0},
-		"back, and wrong":                    {Observation{Version: older, State: shared.StateError}, time.Minute, true, 0},
-		"too late":                           {Observation{Version: newer, State: shared.StateReady}, 15 * time.Minute, true, 0},
-		"unreachable":                        {Observation{Version: newer, Unreachable: true}, time.Minute, true, 0},
-		"waiting":                            {Observation{Version: newer, Waits: true}, time.Minute, true, 0},
-		"never installed":                    {Observation{}, time.Minute, true, 0},
-		"no rollout that reverts":            {Observation{Version: newer, State: shared.StateReady}, time.Minute, false, 0},
-		"processing without one that revert": {Observation{Version: older, State: shared.StateProcessing}, time.Minute, false, 0},
+		"with the new version":         {Observation{Version: newer, State: shared.StateReady}, time.Minute, true, 1},
+		"with the new version, failed": {Observation{Version: newer, State: shared.StateError}, time.Minute, true, 1},
+		"processing the old one":       {Observation{Version: older, State: shared.StateProcessing}, time.Minute, true, 1},
+		"without a state yet":          {Observation{Version: older}, time.Minute, true, 1},
+		"back":                         {Observation{Version: older, State: shared.StateReady}, time.Minute, true, 0},
+		"back with a warning":          {Observation{Version: older, State: shared.StateWarning}, time.Minute, true, 0},
+		"back, in error":               {Observation{Version: older, State: shared.StateError}, time.Minute, true, 0},
+		"too late":                     {Observation{Version: newer, State: shared.StateReady}, 15 * time.Minute, true, 0},
+		"unreachable":                  {Observation{Version: newer, Unreachable: true}, time.Minute, true, 0},
+		"waiting":                      {Observation{Version: newer, Waits: true}, time.Minute, true, 0},
+		"never installed":              {Observation{}, time.Minute, true, 0},
+		"the rollout does not revert":  {Observation{Version: newer, State: shared.StateReady}, time.Minute, false, 0},
+		"processing without a revert":  {Observation{Version: older, State: shared.StateProcessing}, time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rolloutOf(byLabel("canary"))
@@ -148,7 +148,7 @@ func TestTheClustersThatAreTakenBackAreCounted(t *testing.T) {
 	}
 }
 
-func TestAStageHasItsOwnTimeToSettle(t *testing.T) {
+func TestAStageMayHaveItsOwnTimeToSettle(t *testing.T) {
 	r := rolloutOf(byLabel("canary"), byLabel("early"))
 	r.Spec.Plan.SettleWithin = &metav1.Duration{Duration: 20 * time.Minute}
 	r.Spec.Plan.Stages[1].SettleWithin = &metav1.Duration{Duration: time.Hour}
@@ -161,7 +161,7 @@ func TestAStageHasItsOwnTimeToSettle(t *testing.T) {
 	require.Equal(t, begun.Add(time.Hour), o.Stages[1].Deadline)
 }
 
-// onlyStage is a rollout in one stage, which is released and has had its time.
+// onlyStage is a rollout in one stage. The stage is released and its time is over.
 func onlyStage() (*v1beta2.ModuleRollout, time.Time) {
 	r := rolloutOf()
 	r.Status.Stage = 1
@@ -169,7 +169,7 @@ func onlyStage() (*v1beta2.ModuleRollout, time.Time) {
 	return r, begun.Add(time.Hour)
 }
 
-func TestFailuresAreGroupedByWhatFailed(t *testing.T) {
+func TestFailuresAreGroupedByCause(t *testing.T) {
 	r, now := onlyStage()
 	crash := func(n int) Observation {
 		return seenIn("", fmt.Sprintf("cluster-%02d", n), Observation{
@@ -200,14 +200,14 @@ func TestFailuresAreGroupedByWhatFailed(t *testing.T) {
 		{Reason: "NoTemplate", Message: "there is none", Clusters: 1, Kymas: []string{"kcp-system/w"}},
 		{Reason: ReasonNotSettled, Message: "the job runs", Clusters: 1, Kymas: []string{"kcp-system/v"}},
 		{Reason: ReasonNotSettled, Message: "the module did not become ready in time", Clusters: 1, Kymas: []string{"kcp-system/y"}},
-		{Reason: ReasonNotStarted, Message: "the version was released to the cluster, and did not reach its Manifest in time", Clusters: 1, Kymas: []string{"kcp-system/z"}},
+		{Reason: ReasonNotStarted, Message: "the version was released to the cluster but did not reach its Manifest in time", Clusters: 1, Kymas: []string{"kcp-system/z"}},
 	}
 	require.Equal(t, want, Observe(r, observations, now).Failures)
 
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		random.Shuffle(len(observations), func(i, j int) { observations[i], observations[j] = observations[j], observations[i] })
-		require.Equal(t, want, Observe(r, observations, now).Failures, "in which order clusters are seen makes no difference")
+		require.Equal(t, want, Observe(r, observations, now).Failures, "the order of observations does not matter")
 	}
 }
 
@@ -249,15 +249,15 @@ func TestASignatureIsTheSameForTheSameFailure(t *testing.T) {
 	}
 }
 
-// More clusters would ask the registry for more.
-func TestNobodyElseIsReleasedWhileTheRegistryIsWaitedFor(t *testing.T) {
+// More clusters would cause more requests to the registry.
+func TestNoFurtherClusterIsReleasedWhileTheRegistryFails(t *testing.T) {
 	r := rolloutOf()
 	r.Spec.Plan.Concurrency = new(intstr.FromInt32(3))
 	busy := Observation{Version: newer, State: shared.StateError, AwaitsRegistry: true, WasWell: true, Since: begun, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}
 	old := Observation{Version: older, State: shared.StateReady}
 	observations := []Observation{seenIn("", "a", busy), seenIn("", "b", old), seenIn("", "c", old), seenIn("", "d", old)}
 	r.Status.Released = Position("keda", newer, observations[0].UID) + 1
-	for i := range observations[1:] { // those after it
+	for i := range observations[1:] { // the clusters after it
 		for Position("keda", newer, observations[i+1].UID) < r.Status.Released {
 			observations[i+1].UID += "x"
 		}
@@ -269,7 +269,7 @@ func TestNobodyElseIsReleasedWhileTheRegistryIsWaitedFor(t *testing.T) {
 	require.Equal(t, v1beta2.RolloutProgressing, status.Phase)
 	require.Equal(t, "the registry, for which 1 clusters of stage rest wait: the registry answered with status 429", status.WaitsFor)
 	require.EqualValues(t, 1, status.Stages[0].Released)
-	require.Zero(t, until, "it has no deadline")
+	require.Zero(t, until, "the cluster has no deadline")
 
 	observations[0].AwaitsRegistry, observations[0].State = false, shared.StateProcessing
 	status, _ = Decide(r, Observe(r, observations, begun), s)

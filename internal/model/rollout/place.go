@@ -1,21 +1,41 @@
-// Package rollout decides, purely, which version of a module a cluster has while one is rolled out in stages, and what a
-// rollout does next.
+// Package rollout decides which version of a module a cluster has during a staged rollout (a ModuleRollout resource),
+// and what the rollout does next. It has no side effects: package advance reads the inputs and writes the results.
 //
-//	place.go    where a cluster is in a rollout: its stage, and its position in hash order
-//	chain.go    the rollouts of a channel, and the version that they give a cluster
-//	conditions.go  what that means for kstatus
-//	plan.go     the settings of a stage, with what is not set filled in
-//	upgrade.go  what a Manifest says of its last change of version
-//	heldback.go what it says of a version that it does not get
-//	observed.go what is seen of the clusters: counts per stage, failures by what failed
-//	deferral.go for how long the owner of a cluster puts a version off
-//	decide.go   what a rollout does next: release, wait, hold, take back, end
-//	approvals.go whose approval is missing
-//	promote.go  what becomes of its version then: wait, move to the next channel, or not
-//	spacing.go  when it takes its next step
-//	analysis.go what queries of Prometheus say of a stage, and when they are asked
+// For one cluster, VersionFor returns the version by the rollouts in force:
 //
-// Nothing here reads or writes anything: package advance does.
+//	inForce := rollout.InForce(rolloutsOfModule, channel, desired)
+//	decision := rollout.VersionFor(inForce, desired, rollout.ClusterOf(kyma), installed)
+//
+// For a rollout, Observe counts the states of its clusters, Decide returns its next status and when to decide again,
+// and Promote continues after its completion:
+//
+//	observed := rollout.Observe(r, observations, now)
+//	status, until := rollout.Decide(r, observed, situation)
+//
+// Invariants (properties_test.go checks them in simulations):
+//   - A cluster's place depends only on the rollout and on the cluster's uid and labels. So everyone who
+//     computes the place gets the same result, without a list of clusters.
+//   - While rollouts are in force, a cluster keeps its version until a rollout gives it another one or reverts it.
+//   - No more clusters are updated at once than the plan allows, and no stage starts before the earlier one has
+//     settled.
+//   - Deciding again without new observations changes nothing.
+//
+// The files:
+//
+//	place.go       the place of a cluster in a rollout: stage, and position in hash order
+//	chain.go       the rollouts of a channel, and the version that they give a cluster
+//	plan.go        the settings of a stage, with defaults
+//	policy.go      the policy of a channel
+//	observed.go    observed clusters: counts per stage, failures grouped by cause
+//	decide.go      the next step of a rollout: release, wait, hold, revert, end
+//	analysis.go    Prometheus queries of a stage, and their results
+//	approvals.go   missing approvals
+//	deferral.go    how long the owner of a cluster defers a version
+//	promote.go     promotion of the version to the next channel
+//	spacing.go     the time between two steps
+//	conditions.go  conditions of a rollout for kstatus
+//	upgrade.go     the last upgrade, recorded on a Manifest
+//	heldback.go    why a Manifest does not get a version, recorded on the Manifest
 package rollout
 
 import (
@@ -30,37 +50,38 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Everyone is the position after the last one in hash order. Positions have 53 bits, so that no JSON reader rounds them.
+// Everyone is the position after the last one in hash order. Positions have 53 bits, so that no JSON parser rounds
+// them.
 const Everyone int64 = 1 << 53
 
-// Rest is the name of the stage that takes the clusters which no other does.
+// Rest is the name of the stage for the clusters that are in no other stage.
 const Rest = "rest"
 
-// Cluster is what decides about the place of a cluster in a rollout.
+// Cluster has the facts that decide about the place of a cluster in a rollout.
 type Cluster struct {
 	UID    types.UID
 	Labels map[string]string
 }
 
-// ClusterOf is that of a Kyma.
+// ClusterOf returns the Cluster of a Kyma.
 func ClusterOf(kyma *v1beta2.Kyma) Cluster { return Cluster{UID: kyma.UID, Labels: kyma.Labels} }
 
-// Place is where a cluster is in a rollout.
+// Place is the place of a cluster in a rollout.
 type Place struct {
-	// Stage is the position of its stage in Stages.
+	// Stage is the position of the cluster's stage in Stages.
 	Stage int
-	// Position is its own in hash order, from 0 to Everyone.
+	// Position is the cluster's position in hash order, from 0 to Everyone.
 	Position int64
 }
 
-// Position is the position of a cluster in hash order. It differs from version to version, so that it is not always the
-// same clusters that go first; who wants that selects them by labels.
+// Position returns the position of a cluster in hash order. It differs between versions, so that the same clusters do
+// not always go first. To make certain clusters go first, select them by label.
 func Position(module, version string, uid types.UID) int64 {
 	sum := sha256.Sum256([]byte(module + "\x00" + version + "\x00" + string(uid)))
 	return int64(binary.BigEndian.Uint64(sum[:8]) >> 11) //nolint:gosec // 53 bits fit
 }
 
-// Stages are those of a plan, with the last one for the rest.
+// Stages returns the stages of a plan. The last one takes all remaining clusters.
 func Stages(plan v1beta2.RolloutPlan) []v1beta2.RolloutStage {
 	stages := plan.Stages
 	if len(stages) > 0 && takesRest(stages[len(stages)-1]) {
@@ -73,14 +94,14 @@ func takesRest(s v1beta2.RolloutStage) bool {
 	return s.Selector == nil && s.Percent == nil && s.Count == nil
 }
 
-// PlaceOf finds the place of a cluster: in the first stage that takes it. A stage by percent or count takes those whose
-// position is below its bound, and that no stage before it takes. That of a stage by count is found when the rollout
-// begins, and is recorded in its status; before, it takes none.
+// PlaceOf returns the place of a cluster: the first stage that takes it. A stage by percent or count takes the clusters
+// with positions below its bound that no earlier stage takes. The bound of a stage by count is computed when the
+// rollout begins and recorded in its status. Before that, the stage takes no cluster.
 func PlaceOf(r *v1beta2.ModuleRollout, c Cluster) Place {
 	return PlaceFunc(r)(c)
 }
 
-// PlaceFunc is PlaceOf for many clusters of one rollout.
+// PlaceFunc returns PlaceOf for many clusters of one rollout.
 func PlaceFunc(r *v1beta2.ModuleRollout) func(Cluster) Place {
 	stages := Stages(r.Spec.Plan)
 	selectors := make([]labels.Selector, len(stages))
@@ -90,7 +111,7 @@ func PlaceFunc(r *v1beta2.ModuleRollout) func(Cluster) Place {
 		}
 		selector, err := metav1.LabelSelectorAsSelector(stage.Selector)
 		if err != nil {
-			selector = labels.Nothing() // what cannot be read selects nobody
+			selector = labels.Nothing() // an invalid selector selects no cluster
 		}
 		selectors[i] = selector
 	}
@@ -107,7 +128,7 @@ func PlaceFunc(r *v1beta2.ModuleRollout) func(Cluster) Place {
 	}
 }
 
-// boundsOf are up to where stages by percent and count reach. One by percent reaches so far beyond the one before it.
+// boundsOf returns the bounds of stages by percent and count. A percentage is added to the bound of the previous stage.
 func boundsOf(r *v1beta2.ModuleRollout, stages []v1beta2.RolloutStage) []int64 {
 	bounds, last := make([]int64, len(stages)), int64(0)
 	for i, stage := range stages {
@@ -126,7 +147,7 @@ func boundsOf(r *v1beta2.ModuleRollout, stages []v1beta2.RolloutStage) []int64 {
 	return bounds
 }
 
-// FixBounds finds up to where the stages by count reach, of a rollout that has not begun, from the clusters that it concerns.
+// FixBounds computes the bounds of stages by count from the clusters of a rollout that has not begun.
 func FixBounds(r *v1beta2.ModuleRollout, clusters []Cluster) {
 	stages := Stages(r.Spec.Plan)
 	if r.Status.StartedAt != nil || !slices.ContainsFunc(stages, func(s v1beta2.RolloutStage) bool { return s.Count != nil }) {
@@ -137,7 +158,8 @@ func FixBounds(r *v1beta2.ModuleRollout, clusters []Cluster) {
 		if stage.Count == nil {
 			continue
 		}
-		// Without a bound, the stage takes none yet: what no stage before it takes is in it or after it.
+		// Without a bound, the stage takes no cluster yet. All clusters that no earlier stage takes are in later
+		// stages.
 		place := PlaceFunc(r)
 		var positions []int64
 		for _, c := range clusters {
@@ -153,7 +175,7 @@ func FixBounds(r *v1beta2.ModuleRollout, clusters []Cluster) {
 	}
 }
 
-// Released tells whether a rollout has released its version to a place.
+// Released reports whether a rollout has released its version to a place.
 func Released(r *v1beta2.ModuleRollout, p Place) bool {
 	stage := int(r.Status.Stage)
 	return p.Stage < stage || p.Stage == stage && p.Position < r.Status.Released

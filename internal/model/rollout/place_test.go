@@ -20,7 +20,7 @@ const (
 // begun is when the rollouts of the tests began.
 var begun = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
-// rolloutOf is one in so many stages, which has not begun.
+// rolloutOf returns a rollout with these stages that has not begun.
 func rolloutOf(stages ...v1beta2.RolloutStage) *v1beta2.ModuleRollout {
 	return &v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{Name: "keda-regular", Generation: 7},
@@ -43,7 +43,7 @@ func byCount(count int32) v1beta2.RolloutStage {
 	return v1beta2.RolloutStage{Name: fmt.Sprintf("count-%d", count), Count: &count}
 }
 
-// fleetOf are so many clusters, of which the labelled ones have a stage's label.
+// fleetOf returns so many clusters. The labeled ones have a stage's label.
 func fleetOf(n int, labelled map[int]string) []Cluster {
 	fleet := make([]Cluster, n)
 	for i := range fleet {
@@ -55,7 +55,7 @@ func fleetOf(n int, labelled map[int]string) []Cluster {
 	return fleet
 }
 
-// sizes is how many clusters each stage has.
+// sizes returns how many clusters each stage has.
 func sizes(r *v1beta2.ModuleRollout, fleet []Cluster) []int {
 	counts, place := make([]int, len(Stages(r.Spec.Plan))), PlaceFunc(r)
 	for _, c := range fleet {
@@ -69,12 +69,12 @@ func TestAStageForTheRestIsAdded(t *testing.T) {
 		stages []v1beta2.RolloutStage
 		want   []string
 	}{
-		"to no stages":                {nil, []string{"rest"}},
-		"after one by labels":         {[]v1beta2.RolloutStage{byLabel("canary")}, []string{"canary", "rest"}},
-		"after one by percent":        {[]v1beta2.RolloutStage{byPercent(100)}, []string{"percent-100", "rest"}},
-		"after one by count":          {[]v1beta2.RolloutStage{byCount(1)}, []string{"count-1", "rest"}},
-		"not where the last takes it": {[]v1beta2.RolloutStage{byLabel("canary"), {Name: "others"}}, []string{"canary", "others"}},
-		"not to one that takes it":    {[]v1beta2.RolloutStage{{Name: "all"}}, []string{"all"}},
+		"to no stages":               {nil, []string{"rest"}},
+		"after one by labels":        {[]v1beta2.RolloutStage{byLabel("canary")}, []string{"canary", "rest"}},
+		"after one by percent":       {[]v1beta2.RolloutStage{byPercent(100)}, []string{"percent-100", "rest"}},
+		"after one by count":         {[]v1beta2.RolloutStage{byCount(1)}, []string{"count-1", "rest"}},
+		"not if the last takes them": {[]v1beta2.RolloutStage{byLabel("canary"), {Name: "others"}}, []string{"canary", "others"}},
+		"not to one that takes all":  {[]v1beta2.RolloutStage{{Name: "all"}}, []string{"all"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := v1beta2.RolloutPlan{Stages: test.stages}
@@ -83,7 +83,7 @@ func TestAStageForTheRestIsAdded(t *testing.T) {
 				names = append(names, stage.Name)
 			}
 			require.Equal(t, test.want, names)
-			require.Len(t, plan.Stages, len(test.stages), "the plan stays as it is")
+			require.Len(t, plan.Stages, len(test.stages), "the plan must not change")
 		})
 	}
 }
@@ -101,17 +101,17 @@ func TestAClusterIsInTheFirstStageThatTakesIt(t *testing.T) {
 		stages []v1beta2.RolloutStage
 		want   int
 	}{
-		"by its label":                          {"canary", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 0},
-		"by the label of a later stage":         {"early", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 1},
-		"by no label":                           {"", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 2},
-		"by another label":                      {"late", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 2},
-		"by an expression":                      {"test", []v1beta2.RolloutStage{byLabel("canary"), expression}, 1},
-		"by a selector for everyone":            {"", []v1beta2.RolloutStage{byLabel("canary"), everyone, byPercent(100)}, 1},
-		"by percent, though a later has labels": {"canary", []v1beta2.RolloutStage{byPercent(100), byLabel("canary")}, 0},
-		"by labels, before percent":             {"canary", []v1beta2.RolloutStage{byLabel("canary"), byPercent(100)}, 0},
-		"not by what cannot be read":            {"canary", []v1beta2.RolloutStage{unreadable, byLabel("canary")}, 1},
-		"not by a count that is not found yet":  {"", []v1beta2.RolloutStage{byCount(100)}, 1},
-		"in the only stage":                     {"canary", nil, 0},
+		"with its label":                 {"canary", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 0},
+		"by the label of a later stage":  {"early", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 1},
+		"by no label":                    {"", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 2},
+		"by another label":               {"late", []v1beta2.RolloutStage{byLabel("canary"), byLabel("early")}, 2},
+		"by an expression":               {"test", []v1beta2.RolloutStage{byLabel("canary"), expression}, 1},
+		"by a selector for everyone":     {"", []v1beta2.RolloutStage{byLabel("canary"), everyone, byPercent(100)}, 1},
+		"by percent, before labels":      {"canary", []v1beta2.RolloutStage{byPercent(100), byLabel("canary")}, 0},
+		"by labels, before percent":      {"canary", []v1beta2.RolloutStage{byLabel("canary"), byPercent(100)}, 0},
+		"not by an invalid selector":     {"canary", []v1beta2.RolloutStage{unreadable, byLabel("canary")}, 1},
+		"not by a count without a bound": {"", []v1beta2.RolloutStage{byCount(100)}, 1},
+		"in the only stage":              {"canary", nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
@@ -146,12 +146,12 @@ func TestAStageByPercentTakesItsShare(t *testing.T) {
 			for i, want := range test.want {
 				require.InDelta(t, want, found[i], tolerance)
 			}
-			require.Equal(t, test.want[0] == n, found[0] == n, "all are all")
+			require.Equal(t, test.want[0] == n, found[0] == n, "100 percent are all clusters")
 		})
 	}
 }
 
-func TestAStageByCountTakesSoMany(t *testing.T) {
+func TestAStageByCountTakesItsNumber(t *testing.T) {
 	fleet := fleetOf(100, map[int]string{3: "canary", 30: "canary", 60: "canary"})
 	share := sizes(rolloutOf(byPercent(30)), fleet)[0]
 	for name, test := range map[string]struct {
@@ -165,9 +165,9 @@ func TestAStageByCountTakesSoMany(t *testing.T) {
 		"all but one":                        {[]v1beta2.RolloutStage{byCount(99)}, []int{99, 1}},
 		"exactly all":                        {[]v1beta2.RolloutStage{byCount(100)}, []int{100, 0}},
 		"more than there are":                {[]v1beta2.RolloutStage{byCount(1000)}, []int{100, 0}},
-		"what is left, where it is fewer":    {[]v1beta2.RolloutStage{byCount(98), byCount(5), byCount(5)}, []int{98, 2, 0, 0}},
-		"none, where a share takes all":      {[]v1beta2.RolloutStage{byPercent(100), byCount(5)}, []int{100, 0, 0}},
-		"also with the label of a later one": {[]v1beta2.RolloutStage{byCount(100), byLabel("canary")}, []int{100, 0, 0}},
+		"the remaining ones, if fewer":       {[]v1beta2.RolloutStage{byCount(98), byCount(5), byCount(5)}, []int{98, 2, 0, 0}},
+		"none, if a share takes all":         {[]v1beta2.RolloutStage{byPercent(100), byCount(5)}, []int{100, 0, 0}},
+		"even with the label of a later one": {[]v1beta2.RolloutStage{byCount(100), byLabel("canary")}, []int{100, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rolloutOf(test.stages...)
@@ -175,7 +175,7 @@ func TestAStageByCountTakesSoMany(t *testing.T) {
 			require.Equal(t, test.want, sizes(r, fleet))
 			again := r.DeepCopy()
 			FixBounds(again, fleet)
-			require.Equal(t, r, again, "it is the same when it is found again")
+			require.Equal(t, r, again, "computing the bound again gives the same")
 		})
 	}
 }
@@ -189,27 +189,27 @@ func TestAShareReachesBeyondTheCountBeforeIt(t *testing.T) {
 	require.InDelta(t, 100, found[1], 40)
 }
 
-func TestTheBoundOfACountIsThatOfTheBegin(t *testing.T) {
+func TestTheBoundOfACountIsFixedWhenTheRolloutBegins(t *testing.T) {
 	fleet := fleetOf(50, nil)
 	r := rolloutOf(byCount(10))
 	FixBounds(r, fleet[:20])
 	require.Equal(t, []int{10, 10}, sizes(r, fleet[:20]))
 
 	FixBounds(r, fleet)
-	require.Equal(t, []int{10, 40}, sizes(r, fleet), "before the begin it is that of the clusters that there are")
+	require.Equal(t, []int{10, 40}, sizes(r, fleet), "before the beginning the bound follows the present clusters")
 
 	fixed := r.Status.Stages[0].Bound
 	r.Status.StartedAt = new(metav1.NewTime(begun))
 	FixBounds(r, fleet[:20])
-	require.Equal(t, fixed, r.Status.Stages[0].Bound, "nobody's stage changes later")
+	require.Equal(t, fixed, r.Status.Stages[0].Bound, "no cluster changes its stage later")
 
 	none := rolloutOf(byCount(10))
 	FixBounds(none, nil)
-	require.Equal(t, []int{20, 0}, sizes(none, fleet[:20]), "those that come are in the stage that was to have more")
+	require.Equal(t, []int{20, 0}, sizes(none, fleet[:20]), "new clusters are in the stage that should have more")
 
 	without := rolloutOf(byPercent(10))
 	FixBounds(without, fleet)
-	require.Empty(t, without.Status.Stages, "there is nothing to find")
+	require.Empty(t, without.Status.Stages, "there is no bound to compute")
 }
 
 func TestTheOrderDiffersFromVersionToVersion(t *testing.T) {
@@ -240,11 +240,11 @@ func TestTheOrderDiffersFromVersionToVersion(t *testing.T) {
 	}
 	these := first("keda", newer)
 	require.Equal(t, these, first("keda", newer))
-	require.Less(t, common(these, first("keda", "2.0.1")), 30, "about ten by chance")
+	require.Less(t, common(these, first("keda", "2.0.1")), 30, "about ten are expected by chance")
 	require.Less(t, common(these, first("istio", newer)), 30)
 }
 
-func TestWhatIsReleased(t *testing.T) {
+func TestReleasedPlaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		stage    int32
 		released int64

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Defaults of a plan, as in the schema: a rollout by hand may have been made without it.
+// Defaults of a plan, as in the schema. A rollout without a policy may lack the schema's defaults.
 const (
 	defaultConcurrency  = "10%"
 	defaultMaxFailures  = "5%"
@@ -24,7 +24,7 @@ const (
 // AllStages in spec.skipSoak and spec.skipAnalysis stands for all stages.
 const AllStages = "*"
 
-// stagePlan is how one stage is rolled out.
+// stagePlan has the effective settings of one stage.
 type stagePlan struct {
 	v1beta2.RolloutStage
 	concurrency, maxFailures int32
@@ -34,7 +34,7 @@ type stagePlan struct {
 	analysisInterval time.Duration
 }
 
-// planOf fills in what a stage of so many clusters does not say itself.
+// planOf returns the effective settings of a stage with a total number of clusters.
 func planOf(spec v1beta2.ModuleRolloutSpec, i int, total int32) stagePlan {
 	stage, plan := Stages(spec.Plan)[i], spec.Plan
 	p := stagePlan{
@@ -56,7 +56,7 @@ func planOf(spec v1beta2.ModuleRolloutSpec, i int, total int32) stagePlan {
 	return p
 }
 
-// MaxFailures is how many of so many clusters of a stage may fail.
+// MaxFailures returns how many of the clusters of a stage may fail.
 func MaxFailures(spec v1beta2.ModuleRolloutSpec, stage int, total int32) int32 {
 	return planOf(spec, stage, total).maxFailures
 }
@@ -65,7 +65,7 @@ func isSkipped(stages []string, name string) bool {
 	return slices.Contains(stages, name) || slices.Contains(stages, AllStages)
 }
 
-// number is the first that is set, as a share of total where it is a percentage.
+// number returns the first value that is set. A percentage is a share of total.
 func number(otherwise string, total int32, roundUp bool, of ...*intstr.IntOrString) int32 {
 	set := cmp.Or(append(of, new(intstr.FromString(otherwise)))...)
 	value, err := intstr.GetScaledValueFromIntOrPercent(set, int(total), roundUp)

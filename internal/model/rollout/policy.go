@@ -9,17 +9,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Subject is a channel of a module that a policy may be for.
+// Subject is a channel of a module.
 type Subject struct {
 	Module string
-	// Labels are those of the module's ModuleReleaseMeta.
+	// Labels are the labels of the module's ModuleReleaseMeta.
 	Labels map[string]string
-	// Channel is empty for a module that every cluster has.
+	// Channel is empty for a mandatory module.
 	Channel string
 }
 
-// PolicyFor is the policy that is for a channel; nil where none is. One that names the module goes before one that selects
-// its ModuleReleaseMeta, and that before one for all; among equals, the name decides.
+// PolicyFor returns the policy of a channel; nil if there is none. A policy that names the module goes before one that
+// selects its ModuleReleaseMeta, and that goes before one for all modules. If several are equal, the first by name
+// counts.
 func PolicyFor(policies []v1beta2.RolloutPolicy, of Subject, ours func(labels map[string]string) bool) *v1beta2.RolloutPolicy {
 	var best *v1beta2.RolloutPolicy
 	rank := 0

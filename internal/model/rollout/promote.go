@@ -13,21 +13,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ApprovePromotion is by which name people approve a promotion, as they approve stages by theirs.
+// ApprovePromotion is the name under which people approve a promotion, in place of a stage's name.
 const ApprovePromotion = "promotion"
 
-// Times of a promotion, as in the schema: a rollout by hand may have been made without it.
+// Default times of a promotion, as in the schema. A rollout without a policy may lack the schema's defaults.
 const (
 	defaultAfterPatch = 24 * time.Hour
 	defaultAfterMinor = 7 * 24 * time.Hour
 	defaultAfterMajor = 14 * 24 * time.Hour
 )
 
-// Urgency is what the ModuleTemplate of a version says of how urgent the version is.
+// Urgency says how urgent a version is, from its ModuleTemplate.
 type Urgency struct {
 	// HotFix is true if the version is a hot-fix.
 	HotFix bool
-	// Unclear says why the annotation has no effect; empty if it is understood.
+	// Unclear says why the annotation has no effect; empty if the annotation is valid.
 	Unclear string
 }
 
@@ -40,24 +40,26 @@ func UrgencyOf(template *v1beta2.ModuleTemplate) Urgency {
 	return Urgency{HotFix: hotFix}
 }
 
-// NextChannel is what is known of the channel that a version is promoted to.
+// NextChannel has the facts about the channel to which a version is promoted.
 type NextChannel struct {
-	// Unclear says why it is not known; empty where it is.
+	// Unclear says why the facts are not known; empty if they are.
 	Unclear string
-	// Version is the one that the ModuleReleaseMeta gives it; empty where it gives none.
+	// Version is the version that the ModuleReleaseMeta assigns to the channel; empty if it assigns none.
 	Version string
-	// Changing is the version that its newest rollout brings to its clusters, or is going to; empty where that has ended.
+	// Changing is the version that the channel's newest rollout brings, or will bring, to its clusters; empty if that
+	// rollout has ended.
 	Changing string
-	// Promoted is true where the ModuleReleaseMeta says that just this rollout's version has been promoted to it.
+	// Promoted is true if the ModuleReleaseMeta records that this rollout's version was promoted to the channel.
 	Promoted bool
 }
 
-// Promote says what the status of a completed rollout is to be, whose version is to move to the next channel, when to
-// evaluate that again without a change, and whether the ModuleReleaseMeta is to give that channel the version now: the status
-// is then what is so afterwards. The status of the rollout is the one that Decide returned.
+// Promote returns the next status of a completed rollout with a version that should move to the next channel. The
+// rollout must have the status that Decide returned. Until is when to evaluate again if nothing changes. Due is true if
+// the ModuleReleaseMeta must now assign the version to the next channel; then the status is already that after the
+// promotion.
 //
-// The step that begins a promotion does not end it, so that what the ModuleReleaseMeta says of the rollout is in its status
-// before.
+// The step that begins a promotion does not end it. So the promotion is recorded in the status of the rollout before it
+// is recorded in the ModuleReleaseMeta.
 func Promote(r *v1beta2.ModuleRollout, o Observed, s Situation, next NextChannel) (
 	status v1beta2.ModuleRolloutStatus, until time.Time, due bool,
 ) {
@@ -79,7 +81,7 @@ type promoter struct {
 	begins bool
 }
 
-// promote tells whether the next channel is to get the version.
+// promote reports whether the next channel must get the version now.
 func (p *promoter) promote() bool {
 	spec, to := p.rollout.Spec, p.status.Promotion.ToChannel
 	switch {
@@ -88,9 +90,9 @@ func (p *promoter) promote() bool {
 	case p.Superseded:
 		p.stop(fmt.Sprintf("a newer rollout of channel %s has superseded this one", spec.Channel))
 	case spec.Abort:
-		p.stop("somebody ended it with spec.abort")
+		p.stop("spec.abort is set")
 	case spec.Revert != "":
-		p.stop("somebody does not want the version: spec.revert is set")
+		p.stop("spec.revert is set")
 	case p.next.Unclear != "":
 		p.waitFor(p.next.Unclear)
 	case p.Desired == "":
@@ -116,7 +118,7 @@ func (p *promoter) promote() bool {
 	return false
 }
 
-// isDue waits for the clusters, for time and for people, and tells whether there is nothing more to wait for.
+// isDue waits for the clusters, for time and for approvals. It reports whether there is nothing left to wait for.
 func (p *promoter) isDue() bool {
 	now := p.status.Promotion
 	if why := p.unwell(); why != "" {
@@ -130,7 +132,7 @@ func (p *promoter) isDue() bool {
 	people := p.people()
 	switch {
 	case p.rollout.Spec.Paused:
-		p.waitFor("somebody to set spec.paused to false, before channel " + now.ToChannel + " gets the version")
+		p.waitFor("spec.paused to be set to false, before channel " + now.ToChannel + " gets the version")
 	case p.begins || p.Now.Before(now.Until.Time):
 		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, %s",
 			inWords(after, otherwise), now.ToChannel, p.kind())
@@ -149,19 +151,19 @@ func (p *promoter) isDue() bool {
 	return false
 }
 
-// unwell says why the version is not well on its own channel; empty where it is. A cluster that does not have it says nothing
-// about it, as one that has come to the channel just now.
+// unwell says why the version is not healthy in its own channel; empty if it is. A cluster that does not have the
+// version, for example because it has just joined the channel, does not count.
 func (p *promoter) unwell() string {
 	for i, stage := range p.o.Stages {
 		plan := planOf(p.rollout.Spec, i, stage.Total)
 		if bad, may := stage.Failed-stage.NotStarted, plan.maxFailures+p.rollout.Spec.AcceptFailures; bad > may {
-			return fmt.Sprintf("the clusters of stage %s to be well again: %d of %d have failed, %d may", plan.Name, bad, stage.Total, may)
+			return fmt.Sprintf("the clusters of stage %s to be well again: %d of %d have failed (allowed: %d)", plan.Name, bad, stage.Total, may)
 		}
 	}
 	return ""
 }
 
-// waitOf is how long the clusters must stay well, and how long it would be without the hot-fix.
+// waitOf returns how long the clusters must stay healthy, and how long that would be if the version were not a hot-fix.
 func waitOf(plan *v1beta2.RolloutPromotion, status *v1beta2.RolloutPromotionStatus) (after, otherwise time.Duration) {
 	times := plan.After
 	switch status.Change {
@@ -180,7 +182,7 @@ func waitOf(plan *v1beta2.RolloutPromotion, status *v1beta2.RolloutPromotionStat
 	return min(otherwise, duration(otherwise, times.HotFix)), otherwise
 }
 
-// inWords names a wait, and says by how much a hot-fix has shortened it.
+// inWords formats a wait, and says by how much a hot-fix has shortened it.
 func inWords(after, otherwise time.Duration) string {
 	if after == otherwise {
 		return after.String()
@@ -188,7 +190,7 @@ func inWords(after, otherwise time.Duration) string {
 	return fmt.Sprintf("%s instead of %s", after, otherwise)
 }
 
-// kind says what decides how long the clusters must stay well.
+// kind describes what determines how long the clusters must stay healthy.
 func (p *promoter) kind() string {
 	kind := fmt.Sprintf("a %s change", p.status.Promotion.Change)
 	if p.HotFix {
@@ -203,16 +205,16 @@ func (p *promoter) kind() string {
 	return kind
 }
 
-// asHotFix tells people that a shorter time was enough because the version is a hot-fix; it is empty if that was not so.
+// asHotFix says that a hot-fix needed a shorter wait; empty if the wait was not shortened.
 func asHotFix(plan *v1beta2.RolloutPromotion, status *v1beta2.RolloutPromotionStatus) string {
 	after, otherwise := waitOf(plan, status)
 	if after == otherwise {
 		return ""
 	}
-	return ", a hot-fix, for which it takes " + inWords(after, otherwise)
+	return ", a hot-fix, which waits " + inWords(after, otherwise)
 }
 
-// people says whose approval is missing; empty where none is.
+// people describes the missing approvals; empty if none is missing.
 func (p *promoter) people() string {
 	plan, change := p.rollout.Spec.Plan.Promotion, p.status.Promotion.Change
 	switch cmp.Or(plan.Approval, v1beta2.ApproveMajor) {
@@ -240,28 +242,28 @@ func (p *promoter) promoted() {
 	p.stop(fmt.Sprintf("channel %s got the version%s", p.status.Promotion.ToChannel, asHotFix(p.rollout.Spec.Plan.Promotion, p.status.Promotion)))
 }
 
-// stop ends the promotion. The rollout has completed, whatever becomes of that.
+// stop ends the promotion. The rollout stays completed in any case.
 func (p *promoter) stop(why string) {
 	p.status.Promotion.Ended = why
 	p.status.WaitsFor, p.status.WaitsSince, p.status.WaitsUntil, p.until = "", nil, nil, time.Time{}
 }
 
-// changeOf is how big the change from one version to another is, by semantic versioning, or why there is to be none: nobody's
-// channel goes back to an older version because of another channel.
+// changeOf returns the kind of change between two versions by semantic versioning, or why there must be none: a
+// promotion never downgrades a channel.
 func changeOf(from, to string) (change v1beta2.VersionChange, why string) {
 	before, err := semver.NewVersion(from)
 	if err != nil {
-		return "", "which is no semantic version"
+		return "", "which is not a semantic version"
 	}
 	after, err := semver.NewVersion(to)
 	if err != nil {
-		return "", fmt.Sprintf("and %s is no semantic version", to)
+		return "", fmt.Sprintf("and %s is not a semantic version", to)
 	}
 	switch order := before.Compare(after); {
 	case order > 0:
 		return "", "which is newer"
 	case order == 0:
-		return "", "which is as new"
+		return "", "which is the same version"
 	case before.Major() != after.Major():
 		return v1beta2.ChangeMajor, ""
 	case before.Minor() != after.Minor():
@@ -271,7 +273,7 @@ func changeOf(from, to string) (change v1beta2.VersionChange, why string) {
 	}
 }
 
-// PromotionReason is what a ModuleReleaseMeta says, for people, of a version that was promoted.
+// PromotionReason returns the text that a ModuleReleaseMeta has about a promoted version.
 func PromotionReason(r *v1beta2.ModuleRollout, s Situation) string {
 	reason := promotionOf(r)
 	if p := r.Status.Promotion; p != nil && p.Since != nil {
@@ -283,8 +285,8 @@ func PromotionReason(r *v1beta2.ModuleRollout, s Situation) string {
 	return reason
 }
 
-// IsPromoted tells whether a ModuleReleaseMeta says that the version of just this rollout was promoted: somebody may have
-// given the channel another one since.
+// IsPromoted reports whether the text of a ModuleReleaseMeta says that the version of exactly this rollout was
+// promoted. The channel may have got another version since.
 func IsPromoted(r *v1beta2.ModuleRollout, reason string) bool {
 	return reason == promotionOf(r) || strings.HasPrefix(reason, promotionOf(r)+", ")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// promotable is what Promote is asked: of a rollout of 1.2.3 to the channel fast that completed, and has been well since, and
-// of the channel regular, which has an older version. One cluster of each stage may have failed.
+// promotable has the arguments of Promote: a completed rollout of 1.2.3 to the channel fast, healthy since then, and
+// the channel regular with an older version. One cluster of each stage may have failed.
 type promotable struct {
 	*v1beta2.ModuleRollout
 	s    Situation
@@ -25,7 +25,7 @@ type promotable struct {
 
 // promotion is one evaluation of a promotion.
 type promotion struct {
-	// fleet is as in evaluation; all are well by default.
+	// fleet is as in evaluation; all clusters are ready by default.
 	fleet string
 	// at is how long after the rollout completed.
 	at time.Duration
@@ -34,10 +34,10 @@ type promotion struct {
 	with []func(*promotable)
 
 	waits, ended string
-	// until is in how long to evaluate again, 0 is never.
+	// until is when to evaluate again, 0 means never.
 	until time.Duration
 	due   bool
-	// unwell is true where the clock does not run.
+	// unwell is true if the clock does not run.
 	unwell bool
 	change v1beta2.VersionChange
 }
@@ -60,13 +60,13 @@ func (p promotion) before() promotable {
 	return g
 }
 
-// decide checks an evaluation, and what is so after every one.
+// decide checks an evaluation, and what must hold after every evaluation.
 func (p promotion) decide(t *testing.T) v1beta2.ModuleRolloutStatus {
 	t.Helper()
 	g, o := p.before(), seen(cmp.Or(p.fleet, "rr/rrrr"))
 	unchanged := g.DeepCopy()
 	status, until, due := Promote(g.ModuleRollout, o, g.s, g.next)
-	require.Equal(t, unchanged, g.ModuleRollout, "Promote changes nothing of what it is given")
+	require.Equal(t, unchanged, g.ModuleRollout, "Promote must not change its arguments")
 
 	now := status.Promotion
 	require.Equal(t, p.due, due, status.WaitsFor)
@@ -87,7 +87,7 @@ func (p promotion) decide(t *testing.T) v1beta2.ModuleRolloutStatus {
 		require.Equal(t, p.change, now.Change)
 	}
 	require.Equal(t, "regular", now.ToChannel)
-	require.Equal(t, v1beta2.RolloutCompleted, status.Phase, "that it has completed stays so")
+	require.Equal(t, v1beta2.RolloutCompleted, status.Phase, "the rollout stays completed")
 	require.True(t, meta.IsStatusConditionTrue(status.Conditions, ConditionReady))
 	require.Len(t, status.Conditions, 1)
 	after := &v1beta2.ModuleRollout{Spec: g.Spec, Status: status}
@@ -136,7 +136,7 @@ func promotionAfter(patch, minor, major time.Duration) func(*promotable) {
 	})
 }
 
-func TestAVersionMovesToTheNextChannelAfterATimeThatDependsOnHowBigTheChangeIs(t *testing.T) {
+func TestTheWaitOfAPromotionDependsOnTheKindOfChange(t *testing.T) {
 	got, stay := "channel regular got the version", "the clusters to stay well for "
 	patch, minor, major := v1beta2.ChangePatch, v1beta2.ChangeMinor, v1beta2.ChangeMajor
 	own := promotionAfter(time.Hour, 2*time.Hour, 3*time.Hour)
@@ -149,19 +149,19 @@ func TestAVersionMovesToTheNextChannelAfterATimeThatDependsOnHowBigTheChangeIs(t
 		"a minor version after a week":       {from: "1.1.9", at: 7 * day, due: true, ended: got, change: minor},
 		"a major version within two weeks":   {from: "0.9.0", at: 7 * day, waits: stay + "336h0m0s", until: 7 * day, change: major, with: []func(*promotable){free}},
 		"a major version after two weeks":    {from: "0.9.0", at: 14 * day, due: true, ended: got, change: major, with: []func(*promotable){free}},
-		"a patch in the time of the plan":    {at: time.Hour, due: true, ended: got, with: []func(*promotable){own}},
-		"a minor one in that of the plan":    {from: "1.0.0", at: time.Hour, waits: stay + "2h0m0s", until: time.Hour, with: []func(*promotable){own}},
-		"a major one in that of the plan":    {from: "0.1.0", at: 3 * time.Hour, due: true, ended: got, with: []func(*promotable){own, free}},
+		"a patch with the plan's time":       {at: time.Hour, due: true, ended: got, with: []func(*promotable){own}},
+		"a minor one with the plan's time":   {from: "1.0.0", at: time.Hour, waits: stay + "2h0m0s", until: time.Hour, with: []func(*promotable){own}},
+		"a major one with the plan's time":   {from: "0.1.0", at: 3 * time.Hour, due: true, ended: got, with: []func(*promotable){own, free}},
 		"a pre-release before":               {from: "1.2.3-rc.1", at: day, due: true, ended: got, change: patch},
 		"no time at all, in the next step":   {at: 0, due: true, ended: got, with: []func(*promotable){promotionAfter(0, 0, 0)}},
 		"the clock begins with the first":    {at: 9 * day, waits: stay, until: day, with: []func(*promotable){beginning}},
-		"the next channel has it already":    {from: "1.2.3", at: time.Minute, ended: "channel regular has the version already"},
-		"in other letters":                   {from: "v1.2.3", at: time.Minute, ended: "channel regular has version v1.2.3, which is as new"},
+		"the next channel already has it":    {from: "1.2.3", at: time.Minute, ended: "channel regular has the version already"},
+		"spelled differently":                {from: "v1.2.3", at: time.Minute, ended: "channel regular has version v1.2.3, which is the same version"},
 		"the next channel has a newer patch": {from: "1.2.4", at: day, ended: "channel regular has version 1.2.4, which is newer"},
 		"the next channel has a newer major": {from: "2.0.0-rc.1", at: day, ended: "channel regular has version 2.0.0-rc.1, which is newer"},
 		"the next channel has its release":   {from: "1.2.3", at: day, ended: "which is newer", with: []func(*promotable){promotionDesired("1.2.3-rc.1"), func(p *promotable) { p.Spec.To = "1.2.3-rc.1" }}},
-		"the next channel has no semver":     {from: "initial", at: day, ended: "channel regular has version initial, which is no semantic version"},
-		"the version is no semver":           {at: day, ended: "and latest is no semantic version", with: []func(*promotable){promotionDesired("latest"), func(p *promotable) { p.Spec.To = "latest" }}},
+		"the next channel has no semver":     {from: "initial", at: day, ended: "channel regular has version initial, which is not a semantic version"},
+		"the version is no semver":           {at: day, ended: "and latest is not a semantic version", with: []func(*promotable){promotionDesired("latest"), func(p *promotable) { p.Spec.To = "latest" }}},
 		"there is no next channel":           {at: day, ended: "the ModuleReleaseMeta of module keda has no channel regular", with: []func(*promotable){func(p *promotable) { p.next.Version = "" }}},
 	})
 }
@@ -172,7 +172,7 @@ func hotFixAfter(after time.Duration) func(*promotable) {
 	return promoteBy(func(p *v1beta2.RolloutPromotion) { p.After.HotFix = &metav1.Duration{Duration: after} })
 }
 
-func TestAHotFixWaitsForLessTimeWhereThePlanSaysSoAndForTheSamePeople(t *testing.T) {
+func TestAHotFixWaitsLessAndNeedsTheSameApprovals(t *testing.T) {
 	const got = "channel regular got the version"
 	with := func(all ...func(*promotable)) []func(*promotable) { return all }
 	hour := hotFixAfter(time.Hour)
@@ -190,26 +190,26 @@ func TestAHotFixWaitsForLessTimeWhereThePlanSaysSoAndForTheSamePeople(t *testing
 			waits: "the clusters to stay well for 1h0m0s instead of 24h0m0s, before channel regular gets the version, a patch change and a hot-fix",
 		}, "hot-fix"},
 		"after its time": {promotion{
-			at: time.Hour, with: with(hotFix, hour), due: true, ended: got + ", a hot-fix, for which it takes 1h0m0s instead of 24h0m0s",
+			at: time.Hour, with: with(hotFix, hour), due: true, ended: got + ", a hot-fix, which waits 1h0m0s instead of 24h0m0s",
 		}, "hot-fix"},
 		"of a minor version": {promotion{from: "1.1.0", at: time.Hour, with: with(hotFix, hour), due: true, ended: "1h0m0s instead of 168h0m0s"}, "hot-fix"},
-		"of a major version, which somebody must approve": {promotion{
+		"of a major version that needs an approval": {promotion{
 			from: "0.9.0", at: time.Hour, with: with(hotFix, hour), waits: "the approval of the promotion to channel regular by one more person",
 		}, "hot-fix"},
-		"of a patch that somebody must approve": {promotion{
+		"of a patch that needs an approval": {promotion{
 			at: day, with: with(hotFix, hour, approvalOf(v1beta2.ApproveAll, 1)), waits: "the approval of the promotion",
 		}, "hot-fix"},
-		"under a plan that knows none": {promotion{
+		"under a plan without a time for it": {promotion{
 			at: time.Hour, with: with(hotFix), until: 23 * time.Hour,
 			waits: "for 24h0m0s, before channel regular gets the version, a patch change and a hot-fix, for which the plan has no time of its own (promotion.after.hotFix)",
 		}, "hot-fix"},
 		"under a plan in which it would be longer": {promotion{at: day, with: with(hotFix, hotFixAfter(2*day)), due: true, ended: got}, "hot-fix"},
-		"whose clusters are not well":              {promotion{fleet: "rr/ffrr", at: day, with: with(hotFix, hour), unwell: true, waits: "to be well again"}, "hot-fix"},
-		"a version that is none":                   {promotion{at: time.Hour, with: with(hour), until: 23 * time.Hour, waits: "for 24h0m0s, before"}, ""},
-		"a version that is none any more": {promotion{
+		"with unhealthy clusters":                  {promotion{fleet: "rr/ffrr", at: day, with: with(hotFix, hour), unwell: true, waits: "to be well again"}, "hot-fix"},
+		"a version that is not a hot-fix":          {promotion{at: time.Hour, with: with(hour), until: 23 * time.Hour, waits: "for 24h0m0s, before"}, ""},
+		"a version that no longer is a hot-fix": {promotion{
 			at: time.Hour, with: with(hour, func(p *promotable) { p.Status.Promotion.Priority = "hot-fix" }), until: 23 * time.Hour, waits: "for 24h0m0s, before",
 		}, ""},
-		"a version whose priority is none": {promotion{
+		"a version with an invalid priority": {promotion{
 			at: time.Hour, with: with(hour, unclear), until: 23 * time.Hour,
 			waits: `a patch change; annotation operator.kyma-project.io/priority of ModuleTemplate keda-1.2.3 has no effect: "urgent" is no priority: it must be hot-fix or regular`,
 		}, ""},
@@ -231,61 +231,61 @@ func promoteAll(t *testing.T, all map[string]promotion) {
 	}
 }
 
-func TestAPromotionWaitsForPeople(t *testing.T) {
+func TestAPromotionWaitsForApprovals(t *testing.T) {
 	got, one, two := "channel regular got the version", "the approval of the promotion to channel regular by one more person", "the approval of the promotion to channel regular by 2 more persons"
 	with := func(all ...func(*promotable)) []func(*promotable) { return all }
 	promoteAll(t, map[string]promotion{
-		"for a major version by default":           {from: "0.9.0", at: 14 * day, waits: one},
-		"of which it tells from the beginning":     {from: "0.9.0", at: 13 * day, waits: "; and for " + one, until: day},
-		"and once it is approved":                  {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("anna")), due: true, ended: got},
-		"but no sooner":                            {from: "0.9.0", at: 13 * day, with: with(promotionApprovedBy("anna")), waits: "a major change", until: day},
-		"for two":                                  {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2)), waits: two},
-		"for the second":                           {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2), promotionApprovedBy("anna", "anna")), waits: one},
-		"until both have":                          {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2), promotionApprovedBy("anna", "bob")), due: true, ended: got},
-		"not for one that nobody signed":           {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("")), waits: one},
-		"not for that of a stage":                  {from: "0.9.0", at: 14 * day, with: with(func(p *promotable) { p.Spec.Approvals = []v1beta2.RolloutApproval{{Stage: "canary", By: "anna"}} }), waits: one},
-		"not where nobody can approve":             {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("anna"), func(p *promotable) { p.s.NoApprovals = "there is no webhook" }), waits: one + ", which nobody can give: there is no webhook"},
-		"not for a minor version by default":       {from: "1.1.0", at: 7 * day, due: true, ended: got},
-		"for a minor version where that is said":   {from: "1.1.0", at: 7 * day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), waits: one},
-		"and then for a major one, too":            {from: "0.1.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), waits: one},
-		"but not for a patch":                      {at: day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), due: true, ended: got},
-		"for a patch where all need it":            {at: day, with: with(approvalOf(v1beta2.ApproveAll, 1)), waits: one},
-		"for no major version where none needs it": {from: "0.1.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveNone, 3)), due: true, ended: got},
+		"for a major version by default":          {from: "0.9.0", at: 14 * day, waits: one},
+		"and says so from the beginning":          {from: "0.9.0", at: 13 * day, waits: "; and for " + one, until: day},
+		"and once it is approved":                 {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("anna")), due: true, ended: got},
+		"but no sooner":                           {from: "0.9.0", at: 13 * day, with: with(promotionApprovedBy("anna")), waits: "a major change", until: day},
+		"for two":                                 {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2)), waits: two},
+		"for the second":                          {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2), promotionApprovedBy("anna", "anna")), waits: one},
+		"until both have":                         {from: "0.9.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMajor, 2), promotionApprovedBy("anna", "bob")), due: true, ended: got},
+		"an unsigned one does not count":          {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("")), waits: one},
+		"one for a stage does not count":          {from: "0.9.0", at: 14 * day, with: with(func(p *promotable) { p.Spec.Approvals = []v1beta2.RolloutApproval{{Stage: "canary", By: "anna"}} }), waits: one},
+		"not if approvals are not possible":       {from: "0.9.0", at: 14 * day, with: with(promotionApprovedBy("anna"), func(p *promotable) { p.s.NoApprovals = "there is no webhook" }), waits: one + "; approvals are not possible: there is no webhook"},
+		"not for a minor version by default":      {from: "1.1.0", at: 7 * day, due: true, ended: got},
+		"for a minor version if the plan says so": {from: "1.1.0", at: 7 * day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), waits: one},
+		"and then for a major one too":            {from: "0.1.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), waits: one},
+		"but not for a patch":                     {at: day, with: with(approvalOf(v1beta2.ApproveMinor, 1)), due: true, ended: got},
+		"for a patch if all need it":              {at: day, with: with(approvalOf(v1beta2.ApproveAll, 1)), waits: one},
+		"for no major version if none needs it":   {from: "0.1.0", at: 14 * day, with: with(approvalOf(v1beta2.ApproveNone, 3)), due: true, ended: got},
 	})
 }
 
-func TestWhatAPromotionWaitsForAndWhatEndsIt(t *testing.T) {
+func TestWaitsAndEndsOfAPromotion(t *testing.T) {
 	got, stay := "channel regular got the version", "the clusters to stay well for 24h0m0s"
 	with := func(all ...func(*promotable)) []func(*promotable) { return all }
 	promoteAll(t, map[string]promotion{
-		"as many have failed as may":           {fleet: "rf/rrfr", at: day, due: true, ended: got},
-		"more have failed":                     {fleet: "rr/ffrr", at: day, unwell: true, waits: "the clusters of stage rest to be well again: 2 of 4 have failed, 1 may"},
-		"more have failed after all":           {fleet: "rr/ffrr", at: 30 * day, unwell: true, waits: "to be well again"},
-		"more, which are accepted":             {fleet: "rr/ffrr", at: day, with: with(promotionAllowing(1)), due: true, ended: got},
-		"more, also of those":                  {fleet: "rr/fffr", at: day, with: with(promotionAllowing(1)), unwell: true, waits: "3 of 4 have failed, 2 may"},
-		"the clock begins anew":                {at: 3 * day, with: with(notWellBefore), waits: stay, until: day},
-		"others do not matter":                 {fleet: "ww/xxbu", at: day, due: true, ended: got},
-		"no cluster is left":                   {fleet: "/", at: day, due: true, ended: got},
-		"it is paused":                         {at: day, with: with(promotionPaused), waits: "somebody to set spec.paused to false"},
-		"it is paused long before":             {at: time.Minute, with: with(promotionPaused), waits: "somebody to set spec.paused to false"},
-		"it is paused, and not well":           {fleet: "ff/rrrr", at: day, with: with(promotionPaused), unwell: true, waits: "to be well again"},
-		"the next channel is busy":             {at: day, with: with(changing("1.2.1")), waits: "the rollout of version 1.2.1 to channel regular to end"},
-		"it is busy before that":               {at: time.Hour, with: with(changing("1.2.1")), waits: stay, until: 23 * time.Hour},
-		"it is busy with this version":         {from: "1.2.3", at: day, with: with(changing("1.2.3")), ended: "channel regular has the version already"},
-		"it is not clear what it has":          {at: day, with: with(func(p *promotable) { p.next = NextChannel{Unclear: "one ModuleReleaseMeta"} }), waits: "one ModuleReleaseMeta"},
-		"superseded":                           {at: day, with: with(func(p *promotable) { p.s.Superseded = true }), ended: "a newer rollout of channel fast has superseded this one"},
-		"superseded while paused":              {at: day, with: with(promotionPaused, func(p *promotable) { p.s.Superseded = true }), ended: "superseded"},
-		"aborted":                              {at: day, with: with(func(p *promotable) { p.Spec.Abort = true }), ended: "somebody ended it with spec.abort"},
-		"to be taken back":                     {at: day, with: with(func(p *promotable) { p.Spec.Revert = v1beta2.RevertAll }), ended: "spec.revert is set"},
-		"its channel has another version":      {at: day, with: with(promotionDesired("1.3.0")), ended: "channel fast has version 1.3.0 now"},
-		"its channel has none":                 {at: day, with: with(promotionDesired("")), waits: "the ModuleReleaseMeta of module keda to give channel fast a version"},
-		"it was done, and not written down":    {from: "1.2.3", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
-		"it was done, and somebody went back":  {from: "1.2.0", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
-		"it was done, and superseded just now": {at: day, with: with(func(p *promotable) { p.next.Promoted, p.s.Superseded = true, true }), ended: got},
+		"as many have failed as allowed":  {fleet: "rf/rrfr", at: day, due: true, ended: got},
+		"more have failed":                {fleet: "rr/ffrr", at: day, unwell: true, waits: "the clusters of stage rest to be well again: 2 of 4 have failed (allowed: 1)"},
+		"more have failed after all":      {fleet: "rr/ffrr", at: 30 * day, unwell: true, waits: "to be well again"},
+		"more, but accepted":              {fleet: "rr/ffrr", at: day, with: with(promotionAllowing(1)), due: true, ended: got},
+		"more than accepted":              {fleet: "rr/fffr", at: day, with: with(promotionAllowing(1)), unwell: true, waits: "3 of 4 have failed (allowed: 2)"},
+		"the clock starts again":          {at: 3 * day, with: with(notWellBefore), waits: stay, until: day},
+		"others do not matter":            {fleet: "ww/xxbu", at: day, due: true, ended: got},
+		"no cluster is left":              {fleet: "/", at: day, due: true, ended: got},
+		"it is paused":                    {at: day, with: with(promotionPaused), waits: "spec.paused to be set to false"},
+		"it is paused long before":        {at: time.Minute, with: with(promotionPaused), waits: "spec.paused to be set to false"},
+		"it is paused, and not well":      {fleet: "ff/rrrr", at: day, with: with(promotionPaused), unwell: true, waits: "to be well again"},
+		"the next channel is busy":        {at: day, with: with(changing("1.2.1")), waits: "the rollout of version 1.2.1 to channel regular to end"},
+		"it is busy before that":          {at: time.Hour, with: with(changing("1.2.1")), waits: stay, until: 23 * time.Hour},
+		"it is busy with this version":    {from: "1.2.3", at: day, with: with(changing("1.2.3")), ended: "channel regular has the version already"},
+		"its version is unclear":          {at: day, with: with(func(p *promotable) { p.next = NextChannel{Unclear: "one ModuleReleaseMeta"} }), waits: "one ModuleReleaseMeta"},
+		"superseded":                      {at: day, with: with(func(p *promotable) { p.s.Superseded = true }), ended: "a newer rollout of channel fast has superseded this one"},
+		"superseded while paused":         {at: day, with: with(promotionPaused, func(p *promotable) { p.s.Superseded = true }), ended: "superseded"},
+		"aborted":                         {at: day, with: with(func(p *promotable) { p.Spec.Abort = true }), ended: "spec.abort is set"},
+		"to be reverted":                  {at: day, with: with(func(p *promotable) { p.Spec.Revert = v1beta2.RevertAll }), ended: "spec.revert is set"},
+		"its channel has another version": {at: day, with: with(promotionDesired("1.3.0")), ended: "channel fast has version 1.3.0 now"},
+		"its channel has none":            {at: day, with: with(promotionDesired("")), waits: "the ModuleReleaseMeta of module keda to give channel fast a version"},
+		"done, but not recorded":          {from: "1.2.3", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
+		"done, and then undone":           {from: "1.2.0", at: day, with: with(func(p *promotable) { p.next.Promoted = true }), ended: got},
+		"done, and superseded just now":   {at: day, with: with(func(p *promotable) { p.next.Promoted, p.s.Superseded = true, true }), ended: got},
 	})
 }
 
-func TestTheClockOfAPromotionRunsFromWhenTheClustersAreWell(t *testing.T) {
+func TestTheClockOfAPromotionStartsWhenTheClustersAreHealthy(t *testing.T) {
 	g := promotion{with: []func(*promotable){beginning}}.before()
 	step := func(after time.Duration, fleet string) bool {
 		g.s.Now = begun.Add(after)
@@ -308,7 +308,7 @@ func TestTheClockOfAPromotionRunsFromWhenTheClustersAreWell(t *testing.T) {
 	require.False(t, g.IsAtWork())
 }
 
-// By what is in its status then, the step after it knows whether it was promoted.
+// From the status after that step, the next step knows whether the version was promoted.
 func TestTheStepThatBeginsAPromotionDoesNotEndIt(t *testing.T) {
 	g := promotion{with: []func(*promotable){beginning, promotionAfter(0, 0, 0)}}.before()
 	status, until, due := Promote(g.ModuleRollout, seen("rr/rrrr"), g.s, g.next)
@@ -319,25 +319,25 @@ func TestTheStepThatBeginsAPromotionDoesNotEndIt(t *testing.T) {
 	require.True(t, due)
 }
 
-func TestAClusterThatCameToTheChannelJustNowSaysNothingAboutTheVersion(t *testing.T) {
+func TestAClusterNewInTheChannelDoesNotCountForThePromotion(t *testing.T) {
 	g, o := promotion{at: day}.before(), seen("rr/ffff")
 	o.Stages[1].NotStarted = 3
 	_, _, due := Promote(g.ModuleRollout, o, g.s, g.next)
 	require.True(t, due)
 }
 
-func TestWhichRolloutsArePromoted(t *testing.T) {
+func TestRolloutsThatArePromoted(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1beta2.ModuleRollout)
 		next   string
 	}{
-		"one of the first channel":           {func(*v1beta2.ModuleRollout) {}, "regular"},
-		"one of the second of three":         {func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Channels = []string{"edge", "fast", "slow"} }, "slow"},
-		"not one of the last":                {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "regular" }, ""},
-		"not one of another channel":         {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "edge" }, ""},
-		"not one of a module all have":       {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "" }, ""},
-		"not the first one of a policy":      {func(r *v1beta2.ModuleRollout) { r.Spec.From = r.Spec.To }, ""},
-		"not one whose plan does not say so": {func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion = nil }, ""},
+		"one of the first channel":              {func(*v1beta2.ModuleRollout) {}, "regular"},
+		"one of the second of three":            {func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Channels = []string{"edge", "fast", "slow"} }, "slow"},
+		"not one of the last":                   {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "regular" }, ""},
+		"not one of another channel":            {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "edge" }, ""},
+		"not one of a mandatory module":         {func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "" }, ""},
+		"not the first one of a policy":         {func(r *v1beta2.ModuleRollout) { r.Spec.From = r.Spec.To }, ""},
+		"not one without promotion in its plan": {func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion = nil }, ""},
 	} {
 		r := promotion{}.before().ModuleRollout
 		test.change(r)
@@ -351,23 +351,23 @@ func TestWhichRolloutsArePromoted(t *testing.T) {
 	}
 }
 
-func TestAReleaseMetaSaysOfJustOneRolloutThatItWasPromoted(t *testing.T) {
+func TestThePromotionReasonNamesExactlyOneRollout(t *testing.T) {
 	g := promotion{with: []func(*promotable){promotionApprovedBy("anna", "bob")}}.before()
 	reason := PromotionReason(g.ModuleRollout, g.s)
 	require.Equal(t, "keda 1.2.3 from fast to regular: ModuleRollout keda-fast-1.2.3 completed 2026-03-02T08:00:00Z, well since 2026-03-02T08:00:00Z, approved by anna, bob", reason)
 	require.True(t, IsPromoted(g.ModuleRollout, reason))
 	g.s.NoApprovals = "there is no webhook"
 	unsigned := PromotionReason(g.ModuleRollout, g.s)
-	require.NotContains(t, unsigned, "anna", "anybody could have written that")
+	require.NotContains(t, unsigned, "anna", "anyone could have written the name")
 	require.True(t, IsPromoted(g.ModuleRollout, unsigned))
 
 	require.False(t, IsPromoted(g.ModuleRollout, ""))
 	for name, change := range map[string]func(*v1beta2.ModuleRollout){
 		"of another version":                 func(r *v1beta2.ModuleRollout) { r.Spec.To = "1.2.4" },
 		"of another name":                    func(r *v1beta2.ModuleRollout) { r.Name += "4" },
-		"another one, made anew":             func(r *v1beta2.ModuleRollout) { r.Status.CompletedAt = new(metav1.NewTime(begun.Add(time.Second))) },
+		"a recreated one":                    func(r *v1beta2.ModuleRollout) { r.Status.CompletedAt = new(metav1.NewTime(begun.Add(time.Second))) },
 		"to another channel":                 func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Channels[1] = "slow" },
-		"one whose end somebody has deleted": func(r *v1beta2.ModuleRollout) { r.Status.CompletedAt = nil },
+		"one with a deleted completion time": func(r *v1beta2.ModuleRollout) { r.Status.CompletedAt = nil },
 	} {
 		other := g.DeepCopy()
 		change(other)

@@ -24,12 +24,12 @@ const (
 	crashing                    // has an error in the new version
 	stuck                       // never becomes ready in the new version
 	refusing                    // does not get the new version
-	ignoring                    // nobody brings it the new version, and nobody says why
-	ailing                      // has an error in the old version, and may have one in the new
+	ignoring                    // never gets the new version, and no reason is known
+	ailing                      // has an error in the old version, and may have an error in the new one
 	away                        // cannot be reached
 	closed                      // waits for its own reasons
 	newcomer                    // has no version yet
-	flapping                    // becomes ready, and not ready for a moment
+	flapping                    // becomes ready, and then not ready for a moment
 	behaviours = 10
 )
 
@@ -37,18 +37,19 @@ const (
 type simulated struct {
 	Observation
 	behaviour behaviour
-	// starts is how many evaluations it takes to begin, takes how many then to become ready, flaps how often it does not stay so.
+	// starts is how many evaluations pass before the cluster begins, takes how many it then needs to become ready, and
+	// flaps how often it becomes not ready again.
 	starts, takes, flaps int
 	waited, worked       int
 	released             bool
 	takenBack            time.Time
-	// place is where it is at the last evaluation, wanted the version it has by a status that says so far.
+	// place is the cluster's place at the last evaluation, and wanted the version that the last status gives it.
 	place  Place
 	wanted string
 	by     progress
 }
 
-// progress is what the version of a cluster depends on.
+// progress has the facts that the version of a cluster depends on.
 type progress struct {
 	stage     int32
 	released  int64
@@ -66,7 +67,7 @@ type simulation struct {
 	now         time.Time
 	evaluations int
 	situated    Situation
-	// calm is that no cluster changes but for the rollout, well that none fails.
+	// calm means that only the rollout changes clusters, well that no cluster fails.
 	calm, well bool
 }
 
@@ -83,7 +84,7 @@ func (s *simulation) share(atLeast int) *intstr.IntOrString {
 	return new(intstr.FromString(fmt.Sprintf("%d%%", atLeast+s.random.IntN(60))))
 }
 
-// slowest is how long a cluster takes to become ready at most: less than a stage gives it.
+// slowest is the longest time that a cluster takes to become ready. It is shorter than a stage allows.
 const slowest = 8
 
 func newSimulation(t *testing.T, seed uint64) *simulation {
@@ -145,7 +146,8 @@ func (s *simulation) cluster(c Cluster) *simulated {
 		one.behaviour = behaviour(s.random.IntN(behaviours))
 	}
 	fails := one.behaviour == crashing || one.behaviour == stuck || one.behaviour == refusing || one.behaviour == ignoring
-	// The time of who did not begin begins anew when others are released: it updates again.
+	// The time of a cluster that did not begin starts again when others are released: the cluster counts as updating
+	// again.
 	if changes := one.behaviour == flapping || one.behaviour == ignoring; s.well && fails || s.calm && changes {
 		one.behaviour = settling
 	}
@@ -167,7 +169,7 @@ func (s *simulation) cluster(c Cluster) *simulated {
 	return one
 }
 
-// step is what a cluster does between two evaluations, and tells whether it did something.
+// step is what a cluster does between two evaluations. It reports whether the cluster did something.
 func (s *simulation) step(c *simulated) bool {
 	if !s.calm && (c.behaviour == away || c.behaviour == closed) && s.oneOf(20) {
 		c.Unreachable, c.Waits = c.behaviour == away && !c.Unreachable, c.behaviour == closed && !c.Waits
@@ -208,7 +210,7 @@ func (s *simulation) step(c *simulated) bool {
 	return true
 }
 
-// act is what people do where the rollout waits for them.
+// act is what people do when the rollout waits for them.
 func (s *simulation) act(status v1beta2.ModuleRolloutStatus) {
 	spec := &s.rollout.Spec
 	switch {
@@ -228,7 +230,7 @@ func (s *simulation) act(status v1beta2.ModuleRolloutStatus) {
 	}
 }
 
-// evaluation is one evaluation at the fleet, which records what is decided, and checks it.
+// evaluation evaluates the fleet once, records the decision, and checks it.
 func (s *simulation) evaluation() time.Time {
 	clusters, observations := make([]Cluster, len(s.fleet)), make([]Observation, len(s.fleet))
 	for i, at := range s.random.Perm(len(s.fleet)) {
@@ -274,7 +276,7 @@ func (s *simulation) check(before v1beta2.ModuleRolloutStatus, o Observed, until
 	}
 	all := true
 	for i, stage := range o.Stages {
-		require.True(s.t, all || !some[i], "seed %d: stage %d is released before those before it", s.seed, i)
+		require.True(s.t, all || !some[i], "seed %d: stage %d is released before earlier stages", s.seed, i)
 		all = all && wholly[i]
 		at := int(planOf(r.Spec, i, stage.Total).concurrency)
 		most = max(most, at)
@@ -297,21 +299,21 @@ func (s *simulation) check(before v1beta2.ModuleRolloutStatus, o Observed, until
 		require.NotEmpty(s.t, status.WaitsFor, "seed %d", s.seed)
 		require.Equal(s.t, until.IsZero(), status.WaitsUntil == nil, "seed %d", s.seed)
 		goesOn := status.Phase == v1beta2.RolloutProgressing || status.Phase == v1beta2.RolloutSoaking || status.Phase == v1beta2.RolloutReverting
-		require.True(s.t, !goesOn || until.After(s.now), "seed %d: %s without a time to evaluation again", s.seed, status.Phase)
+		require.True(s.t, !goesOn || until.After(s.now), "seed %d: %s without a time to evaluate again", s.seed, status.Phase)
 		if status.Phase == v1beta2.RolloutProgressing {
-			require.Positive(s.t, status.Stages[status.Stage].Updating, "seed %d: it waits for nobody", s.seed)
+			require.Positive(s.t, status.Stages[status.Stage].Updating, "seed %d: it waits for no cluster", s.seed)
 		}
 	}
-	require.False(s.t, before.Reverts && !r.Status.Reverts, "seed %d: a revert does not end by itself", s.seed)
+	require.False(s.t, before.Reverts && !r.Status.Reverts, "seed %d: a revert must not end by itself", s.seed)
 }
 
-// goesBack tells whether a cluster was just taken back, and has not arrived yet.
+// goesBack reports whether a cluster is being reverted and has not arrived yet.
 func (c *simulated) goesBack(now time.Time) bool {
 	return !c.takenBack.IsZero() && now.Before(c.takenBack.Add(2*slowest*time.Minute)) && !c.Unreachable && !c.Waits &&
 		(c.Version == newer || c.Version == older && c.State == shared.StateProcessing)
 }
 
-// busy is how many clusters of a stage work on the new version.
+// busy returns how many clusters of a stage work on the new version.
 func (s *simulation) busy(stage int) int {
 	n := 0
 	for _, c := range s.fleet {
@@ -322,7 +324,7 @@ func (s *simulation) busy(stage int) int {
 	return n
 }
 
-// quiet checks that evaluating again changes nothing, where nothing changes until it is time.
+// quiet checks that evaluating again changes nothing before the next time at which something is due.
 func (s *simulation) quiet(until time.Time) {
 	now := s.now
 	for range 2*len(s.fleet) + 20 {
@@ -340,7 +342,7 @@ func (s *simulation) quiet(until time.Time) {
 	require.Fail(s.t, "each evaluation changes something", "seed %d: %+v", s.seed, s.rollout.Status)
 }
 
-// run evaluations until the rollout has ended: when clusters or people did something, and else when it is time.
+// run evaluates until the rollout has ended, whenever clusters or people did something or the next time is due.
 func (s *simulation) run() {
 	most := 200 + 40*len(s.fleet)
 	for s.evaluations < most && !s.rollout.HasEnded() {
@@ -360,7 +362,7 @@ func (s *simulation) run() {
 	require.True(s.t, s.rollout.HasEnded(), "seed %d: it does not end, but waits for %s", s.seed, s.rollout.Status.WaitsFor)
 }
 
-func TestARolloutKeepsItsPromises(t *testing.T) {
+func TestInvariantsOfRollouts(t *testing.T) {
 	ends := map[v1beta2.RolloutPhase]int{}
 	for seed := range uint64(300) {
 		s := newSimulation(t, seed)
@@ -383,11 +385,11 @@ func TestARolloutKeepsItsPromises(t *testing.T) {
 			}
 		}
 		if s.well && s.calm && !expiresIntoARevert(r) {
-			require.Equal(t, v1beta2.RolloutCompleted, r.Status.Phase, "seed %d: nothing fails", seed)
+			require.Equal(t, v1beta2.RolloutCompleted, r.Status.Phase, "seed %d: no cluster fails", seed)
 		}
 	}
 	for _, phaseIs := range []v1beta2.RolloutPhase{v1beta2.RolloutCompleted, v1beta2.RolloutReverted, v1beta2.RolloutAborted} {
-		require.Positive(t, ends[phaseIs], "each end is seen: %v", ends)
+		require.Positive(t, ends[phaseIs], "each end must occur: %v", ends)
 	}
 }
 

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// MinSpacing is the least time between two steps of a rollout for what clusters do.
+	// MinSpacing is the minimum time between two steps of a rollout because of changes in clusters.
 	MinSpacing = time.Second
-	// spacingShare bounds how long a step may be delayed: a sixth of the age. Batching keeps a rollout of 10,000 clusters to
-	// a few hundred steps.
+	// spacingShare bounds how long a step may be delayed: a sixth of the age. Batching keeps a rollout of 10,000
+	// clusters to a few hundred steps.
 	spacingShare = 6
-	// maxProgressSpacing is the most time between two steps while clusters get the version, maxSpacing at other times.
+	// maxProgressSpacing is the maximum time between two steps while clusters get the version, maxSpacing at other
+	// times.
 	maxProgressSpacing, maxSpacing = 5 * time.Minute, time.Minute
-	// recheck is when a rollout counts clusters again at the latest. The kick for the last of them may come before the
-	// informers of the process that takes the step know of it.
+	// recheck is when a rollout counts clusters again at the latest. The kick for the last cluster may come before the
+	// informers of the process that takes the step know the change.
 	recheck = time.Minute
 )
 
-// Spacing returns how long a rollout waits for further clusters before it takes a step for one. SettledEnough may end the wait
-// earlier.
+// Spacing returns how long a rollout collects changes of clusters before it takes a step. SettledEnough may end the
+// wait earlier.
 func Spacing(r *v1beta2.ModuleRollout, now time.Time) time.Duration {
 	stage := int(r.Status.Stage)
 	if stage >= len(r.Status.Stages) || r.Status.Stages[stage].FirstReleasedAt == nil {
@@ -38,7 +39,7 @@ func Spacing(r *v1beta2.ModuleRollout, now time.Time) time.Duration {
 	return min(max(now.Sub(since.Time)/spacingShare, MinSpacing), most)
 }
 
-// SettledEnough reports whether nine tenths of the clusters that were updating at the last step have settled since. Then the
+// SettledEnough reports whether nine tenths of the clusters that were updating at the last step have settled. Then the
 // rollout has room for as many again, and a longer wait would leave the control plane idle.
 func SettledEnough(r *v1beta2.ModuleRollout, settled int32) bool {
 	stage := int(r.Status.Stage)
@@ -49,8 +50,9 @@ func SettledEnough(r *v1beta2.ModuleRollout, settled int32) bool {
 	return updating > 0 && settled >= updating-updating/10
 }
 
-// Recheck returns when a rollout counts clusters again if no kick comes: after a minute, or after twice the spacing while at
-// least half of the clusters that may be updating are. Of so many, others are to settle and kick it.
+// Recheck returns when a rollout counts clusters again if no kick comes: after a minute, or after twice the spacing
+// while at least half of the allowed number of clusters are updating. With so many, other clusters will settle and kick
+// the rollout.
 func Recheck(r *v1beta2.ModuleRollout, now time.Time) time.Duration {
 	stage := int(r.Status.Stage)
 	if r.Status.Phase != v1beta2.RolloutProgressing || stage >= len(r.Status.Stages) {

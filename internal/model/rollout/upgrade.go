@@ -10,28 +10,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// AnnotationUpgrade on a Manifest says when it got its version, and how the module was before; see Upgrade.
+// AnnotationUpgrade on a Manifest records its last upgrade, see Upgrade.
 const AnnotationUpgrade = shared.OperatorGroup + "/upgrade"
 
-// Upgrade is what a Manifest says of its last change of version: a rollout tells by it whether a cluster failed because of
-// the new version, and when it has to be ready.
+// Upgrade records the last change of a Manifest's version. With it, a rollout finds out whether a cluster failed
+// because of the new version, and when the cluster must be ready.
 type Upgrade struct {
 	From string    `json:"from"`
 	At   time.Time `json:"at"`
-	// WasWell is true where the module was ready in the version before.
+	// WasWell is true if the module was ready in the previous version.
 	WasWell bool `json:"wasWell"`
 }
 
-// UpgradeOf reads it; zero where the Manifest has had one version only.
+// UpgradeOf returns the recorded upgrade; zero if the Manifest has had only one version.
 func UpgradeOf(m *v1beta2.Manifest) Upgrade {
 	var u Upgrade
 	if err := json.Unmarshal([]byte(m.Annotations[AnnotationUpgrade]), &u); err != nil {
-		return Upgrade{} // none, or one that somebody edited
+		return Upgrade{} // missing, or edited by someone else
 	}
 	return u
 }
 
-// NoteUpgrade notes on a Manifest that is about to be written what it is upgraded from, or keeps what was noted.
+// NoteUpgrade records on a Manifest that will be written from which version it is upgraded. Without a change of version
+// it keeps the earlier record.
 func NoteUpgrade(existing, wanted *v1beta2.Manifest, now time.Time) {
 	if existing == nil || wanted == nil {
 		return

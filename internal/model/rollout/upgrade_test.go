@@ -16,7 +16,7 @@ func manifestOf(version string, state shared.State) *v1beta2.Manifest {
 	return m
 }
 
-func TestAnUpgradeIsNotedOnTheManifest(t *testing.T) {
+func TestAnUpgradeIsRecordedOnTheManifest(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123, time.FixedZone("", 3600))
 	for state, well := range map[shared.State]bool{
 		shared.StateReady: true, shared.StateWarning: true, shared.StateError: false, shared.StateProcessing: false, shared.StateDeleting: false, "": false,
@@ -27,7 +27,7 @@ func TestAnUpgradeIsNotedOnTheManifest(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotedStaysUntilTheNextUpgrade(t *testing.T) {
+func TestTheRecordStaysUntilTheNextUpgrade(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	first := manifestOf("1.1.0", shared.StateError)
 	NoteUpgrade(manifestOf("1.0.0", shared.StateReady), first, at)
@@ -38,10 +38,10 @@ func TestWhatIsNotedStaysUntilTheNextUpgrade(t *testing.T) {
 
 	back := manifestOf("1.0.0", "")
 	NoteUpgrade(same, back, at.Add(2*time.Hour))
-	require.Equal(t, Upgrade{From: "1.1.0", At: at.Add(2 * time.Hour)}, UpgradeOf(back), "going back is one too")
+	require.Equal(t, Upgrade{From: "1.1.0", At: at.Add(2 * time.Hour)}, UpgradeOf(back), "a downgrade counts too")
 }
 
-func TestWhatHasHadOneVersionOnlyNotesNothing(t *testing.T) {
+func TestAManifestWithOnlyOneVersionHasNoRecord(t *testing.T) {
 	wanted := manifestOf("1.0.0", "")
 	NoteUpgrade(manifestOf("1.0.0", shared.StateReady), wanted, time.Now())
 	require.Nil(t, wanted.Annotations)
@@ -51,7 +51,7 @@ func TestWhatHasHadOneVersionOnlyNotesNothing(t *testing.T) {
 	require.Equal(t, Upgrade{}, UpgradeOf(wanted))
 }
 
-func TestWhatSomebodyWroteInPlaceOfTheNoteIsNone(t *testing.T) {
+func TestAnEditedRecordIsIgnored(t *testing.T) {
 	m := manifestOf("1.0.0", "")
 	for _, text := range []string{"", "yesterday", `{"at":7}`, "[]"} {
 		m.Annotations = map[string]string{AnnotationUpgrade: text, "theirs": "stays"}

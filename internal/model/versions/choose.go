@@ -1,5 +1,11 @@
-// Package versions decides which template a module entry means: from its channel, by the release meta, to the version and
-// the ModuleTemplate (Choose, ChooseMandatory), or why it gets none (Refusal). It is pure.
+// Package versions decides which ModuleTemplate a module entry of a Kyma means. It has no side effects: it works on the
+// candidates that package desired has read from the catalog.
+//
+// Choose is for listed modules. It takes the version for the entry's channel from the ModuleReleaseMeta, and then the
+// ModuleTemplate of that version. ChooseMandatory does the same for mandatory modules. Both return a Choice. If a
+// module gets no template, the Choice has a Refusal that says why, and a hint that says what to do.
+//
+// While a rollout is in force, it decides about the version, see desired.Candidates.VersionIn.
 package versions
 
 import (
@@ -16,27 +22,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Choice is what one module entry means, before its descriptor is read.
+// Choice is the meaning of one module entry, before its descriptor is read.
 type Choice struct {
 	Module         v1beta2.Module
-	Channel        string // that the version was taken from; empty for a pinned version
-	Version        string // may be empty until the descriptor was read
+	Channel        string // channel of the version; empty for a pinned version
+	Version        string // may be empty before the descriptor is read
 	Template       *v1beta2.ModuleTemplate
-	ReleaseMeta    *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
-	OwnReleaseMeta *v1beta2.ModuleReleaseMeta // that of the template's module, whether it decided or not
-	TakesBack      bool                       // whether a rollout takes the Kyma back to an older version
+	ReleaseMeta    *v1beta2.ModuleReleaseMeta // nil if the template's own channel decided
+	OwnReleaseMeta *v1beta2.ModuleReleaseMeta // the release meta of the template's module, even if it did not decide
+	TakesBack      bool                       // whether a rollout reverts the Kyma to an older version
 	InRollout      bool                       // whether rollouts decide about the version
-	Deferral       rollout.Deferral           // how long the Kyma's owner puts the version off
-	Possible       []string                   // components that the entry could mean, as far as the catalog tells
+	Deferral       rollout.Deferral           // how long the Kyma's owner defers the version
+	Possible       []string                   // components that the entry may mean according to the catalog
 	Refusal        *Refusal
 }
 
-// Choose finds the template of a module entry (docs/contract.md#generations): the release meta of that
-// module name decides about the version, and the version about the template; without a release meta, a
-// template by its module name, else by its own name, else by its component name, each in the entry's
-// channel. Anything but exactly one is refused.
+// Choose finds the template of a module entry (docs/contract.md#generations). If there is a release meta for that
+// module name, it decides about the version, and the version about the template. Without a release meta, Choose
+// searches by module name, then by template name, then by component name, each in the entry's channel. It refuses the
+// entry unless exactly one template matches.
 //
-// Installed is the version that the Kyma has, empty where it has none: it matters while a rollout decides.
+// Installed is the version that the Kyma has, or empty. It matters only while a rollout decides.
 func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module, channel string,
 	candidates desired.Candidates, installed string,
 ) Choice {
@@ -55,7 +61,7 @@ func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 		c.ReleaseMeta = candidates.ReleaseMetas[0]
 		c.byReleaseMeta(kyma, candidates, installed)
 	default:
-		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleReleaseMetas %s are about it",
+		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleReleaseMetas %s all describe it",
 			module.Name, names(candidates.ReleaseMetas))
 	}
 	if c.Refusal != nil {
@@ -64,8 +70,7 @@ func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 	return c.permitted(kyma, settings, candidates)
 }
 
-// byReleaseMeta takes the version from the release meta, and then the template of that version. By
-// convention it is named `<module>-<version>` and lives beside the release meta; that one goes first.
+// byReleaseMeta takes the version from the release meta, and then the template of that version.
 func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates, installed string) {
 	if c.ReleaseMeta.Spec.Mandatory != nil {
 		c.Refusal = mandatory(c.Module.Name)
@@ -88,7 +93,8 @@ func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates
 	c.ofVersion(candidates.Templates)
 }
 
-// ofVersion takes the template of the version that the release meta decided on.
+// ofVersion takes the template of the version that the release meta decided on. A template in the release meta's
+// namespace with the conventional name `<module>-<version>` goes first.
 func (c *Choice) ofVersion(templates []*v1beta2.ModuleTemplate) {
 	matching := ofVersion(templates, c.Version)
 	beside := slices.DeleteFunc(slices.Clone(matching), func(t *v1beta2.ModuleTemplate) bool {
@@ -103,18 +109,17 @@ func (c *Choice) ofVersion(templates []*v1beta2.ModuleTemplate) {
 	case 1:
 		c.Template = matching[0]
 	default:
-		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s are its version %s",
+		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s all have its version %s",
 			c.Module.Name, names(matching), c.Version)
 	}
 }
 
-// byTemplate finds the template without a release meta. The first way of being referenced by which there
-// is any template is the one that counts, so that a template of another name never steps in for a module
-// that merely lacks a channel.
+// byTemplate finds the template without a release meta. The search stops at the first step that finds any template. So
+// a template with another name never stands in for a module that merely lacks a channel.
 func (c *Choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 	meant := referenced(templates, c.Module.Name)
 	if len(meant) == 0 {
-		c.Refusal = notFound("nothing in the catalog answers to %s: correct the name, or publish the module", c.Module.Name)
+		c.Refusal = notFound("the catalog has no module %s: correct the name, or publish the module", c.Module.Name)
 		return
 	}
 	if slices.ContainsFunc(meant, desired.IsMandatory) {
@@ -139,16 +144,16 @@ func (c *Choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 	c.pick(inChannel, noVersion(c.Channel, c.Module.Name, channels))
 }
 
-// userProvided takes the template of the remote cluster that the entry means, whatever channel it is in.
+// userProvided takes the template of the remote cluster that the entry means, whatever its channel.
 func (c *Choice) userProvided(templates []*v1beta2.ModuleTemplate) {
-	c.pick(templates, Refuse(ReasonTemplateNotFound, "no ModuleTemplate %s found in the remote cluster that may be used for module %s",
+	c.pick(templates, Refuse(ReasonTemplateNotFound, "no usable ModuleTemplate %s found in the remote cluster for module %s",
 		cmp.Or(c.Module.RemoteModuleTemplateRef, c.Module.Name), c.Module.Name))
 	if c.Template == nil {
 		return
 	}
 	c.Channel = c.Template.Spec.Channel
 	if c.Module.Version != "" && c.Module.Version != c.Version {
-		c.Refusal = Refuse(ReasonTemplateNotFound, "ModuleTemplate %s is not of version %s", cmp.Or(c.Module.RemoteModuleTemplateRef, c.Module.Name), c.Module.Version)
+		c.Refusal = Refuse(ReasonTemplateNotFound, "ModuleTemplate %s does not have version %s", cmp.Or(c.Module.RemoteModuleTemplateRef, c.Module.Name), c.Module.Version)
 	}
 }
 
@@ -160,17 +165,17 @@ func (c *Choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
 		c.Template = templates[0]
 		c.Version = desired.TemplateVersion(c.Template)
 	default:
-		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s match it",
+		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s all match it",
 			c.Module.Name, names(templates))
 	}
 }
 
-// permitted checks whether this Kyma may have what was chosen, from this instance.
+// permitted checks whether this Kyma may have the chosen template, from this instance.
 func (c Choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candidates desired.Candidates) Choice {
 	controller := c.Template.Labels[shared.LabelControllerName]
 	owner := candidates.Owner(c.Template)
 	if owner == nil {
-		owner = c.ReleaseMeta // a template that does not say its module is of the one that chose it
+		owner = c.ReleaseMeta // a template that does not name its module belongs to the release meta that chose it
 	}
 	c.OwnReleaseMeta = owner
 	switch {
@@ -183,16 +188,17 @@ func (c Choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 		c.Refusal = Refuse(ReasonOtherController, "module %s asks for the controller %s, but ModuleTemplate %s has %q",
 			c.Module.Name, c.Module.Controller, desired.NameOf(c.Template), controller)
 	case IsUserProvided(c.Template):
-		// Whoever made it in their own cluster may have it there.
+		// The owner of a remote cluster may use a template of their own there.
 	default:
 		c.Refusal = denied(kyma, settings, c.Template, owner)
 	}
 	return c
 }
 
-// denied refuses a module that this Kyma may not have; nil when it may. The module is removed only where somebody said
-// so: not because a selector cannot be read or the instance does not know of it, nor because the release meta is missing
-// that could permit it.
+// denied refuses a module that this Kyma may not have. It returns nil if the Kyma may have it. The refusal removes an
+// installed module only if the catalog or the settings clearly deny it. It does not remove the module if a selector is
+// invalid, if the module is missing in the list of restricted modules, or if the release meta that could permit it is
+// missing.
 func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.ModuleTemplate, owner *v1beta2.ModuleReleaseMeta) *Refusal {
 	why := settings.Denied(kyma, template, owner)
 	if why == "" {
@@ -204,21 +210,21 @@ func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.Mod
 	}
 	if owner != nil {
 		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
-			return refusal.WithHint("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", desired.NameOf(owner), err)
+			return refusal.WithHint("the kymaSelector of ModuleReleaseMeta %s is invalid: %v", desired.NameOf(owner), err)
 		}
 	}
 	refusal.Remove = owner != nil || why != shared.MessageRestrictedModule
 	return refusal
 }
 
-// IsUserProvided tells whether a template is a copy of one that was imported from a remote cluster.
+// IsUserProvided reports whether a template is a copy of a template in a remote cluster.
 func IsUserProvided(template *v1beta2.ModuleTemplate) bool {
 	_, imported := desired.ImportedFrom(template)
 	return imported
 }
 
-// ChooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
-// highest one wins.
+// ChooseMandatory finds the template of a mandatory module. If there is a release meta, it decides about the version.
+// Otherwise the highest version wins.
 func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Settings, candidates desired.Candidates, installed string) Choice {
 	c := Choice{Module: v1beta2.Module{Name: module}, Possible: components(candidates)}
 	switch len(candidates.ReleaseMetas) {
@@ -226,7 +232,7 @@ func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Setting
 		if highest := desired.Highest(candidates.Templates, desired.TemplateVersion); len(highest) == 1 {
 			c.Template, c.Version = highest[0], desired.TemplateVersion(highest[0])
 		} else {
-			c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleTemplates %s are of its highest version",
+			c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleTemplates %s all have its highest version",
 				module, names(highest))
 		}
 	case 1:
@@ -235,7 +241,7 @@ func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Setting
 		c.Version, c.TakesBack, c.InRollout = decision.Version, decision.TakesBack, len(candidates.Rollouts) > 0
 		c.ofVersion(candidates.Templates)
 	default:
-		c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",
+		c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s all describe it",
 			module, names(candidates.ReleaseMetas))
 	}
 	if c.Template != nil && !settings.Serves(c.Template.Labels[shared.LabelControllerName]) {
@@ -245,7 +251,7 @@ func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Setting
 	return c
 }
 
-// components are those that the candidates of an entry are of.
+// components returns the components of all candidates.
 func components(candidates desired.Candidates) []string {
 	var all []string
 	for _, meta := range candidates.ReleaseMetas {
@@ -257,7 +263,7 @@ func components(candidates desired.Candidates) []string {
 	return all
 }
 
-// referenced returns the templates that a name means, by the first of the ways in which it means any.
+// referenced returns the templates that a name refers to, by the first kind of reference that matches any.
 func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.ModuleTemplate {
 	ways := []func(*v1beta2.ModuleTemplate) bool{
 		func(t *v1beta2.ModuleTemplate) bool {
@@ -287,7 +293,7 @@ func mandatory(module string) *Refusal {
 	return Refuse(ReasonMandatory, "module %s is mandatory: every cluster has it, and it cannot be listed", module)
 }
 
-// notFound refuses an entry that nothing is known of; the hint is formatted like fmt.Sprintf.
+// notFound refuses an entry for which the catalog has nothing. The hint is formatted like fmt.Sprintf.
 func notFound(hint string, args ...any) *Refusal {
 	return Refuse(ReasonNotFound, "%s", shared.MessageNoModuleReleaseMeta).WithHint(hint, args...)
 }

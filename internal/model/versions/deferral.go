@@ -7,8 +7,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// deferralOf is for how long the owner of a Kyma puts off what rollouts give it instead of the installed version. Of a Kyma
-// with a remote one, that one's owner decides.
+// deferralOf returns for how long the Kyma's owner defers a version that a rollout gives it. If the Kyma has a remote
+// Kyma, the annotation of the remote Kyma decides.
 func deferralOf(kyma *v1beta2.Kyma, module, installed string, inForce []*v1beta2.ModuleRollout) rollout.Deferral {
 	asked := kyma.Annotations[shared.AnnotationDeferUpgradesUntil]
 	if desired.IsAccepted(kyma) {
@@ -19,7 +19,7 @@ func deferralOf(kyma *v1beta2.Kyma, module, installed string, inForce []*v1beta2
 	}
 	deferrals, err := rollout.ParseDeferrals(asked)
 	if err != nil {
-		return rollout.Deferral{} // whoever wrote it was told
+		return rollout.Deferral{} // its author has been told already
 	}
 	return rollout.DeferralOf(inForce, rollout.ClusterOf(kyma), installed, deferrals.Of(module))
 }

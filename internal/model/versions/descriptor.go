@@ -4,10 +4,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/descriptor"
 )
 
-// Descriptor is what is needed of a component descriptor.
+// Descriptor is a parsed component descriptor, see package descriptor.
 type Descriptor = descriptor.Descriptor
 
-// ErrDescriptor is wrapped by every error about a descriptor that cannot be used as it is.
+// ErrDescriptor is wrapped by every error about an invalid descriptor.
 var ErrDescriptor = descriptor.ErrInvalid
 
 // ParseDescriptor parses and validates a component descriptor. The error wraps ErrDescriptor.

@@ -4,9 +4,9 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// IsDowngrade tells whether wanted is lower than installed by major, minor and patch, which is what
-// docs/contract.md#messages compares: pre-releases of one version are all the same here. Versions that cannot
-// be parsed are not compared.
+// IsDowngrade reports whether wanted is lower than installed. It compares major, minor and patch, as
+// docs/contract.md#messages says, so pre-releases of one version are equal. It returns false if a version cannot be
+// parsed.
 func IsDowngrade(installed, wanted string) bool {
 	from, err := semver.NewVersion(installed)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// leg is a rollout of keda from one version to another that has released its version to so many of its stages: the stage
-// canary, and the rest.
+// leg is a rollout of keda that has released its version to the first so many of its stages. The stages are canary, and
+// the rest.
 func leg(from, to string, stages int32) *v1beta2.ModuleRollout {
 	r := &v1beta2.ModuleRollout{}
 	r.Spec.ModuleName, r.Spec.Channel, r.Spec.From, r.Spec.To, r.Spec.Policy = "keda", "regular", from, to, "all"
@@ -28,7 +28,7 @@ func reverts(r *v1beta2.ModuleRollout) *v1beta2.ModuleRollout {
 	return r
 }
 
-// candidatesOf are those of a release meta that wishes a version, with rollouts in force, newest first.
+// candidatesOf returns candidates with a release meta that assigns a version, and with rollouts in force, newest first.
 func candidatesOf(assigned string, templates []string, rollouts ...*v1beta2.ModuleRollout) desired.Candidates {
 	c := desired.Candidates{ReleaseMetas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular="+assigned)}, Rollouts: rollouts}
 	for _, version := range templates {
@@ -37,7 +37,7 @@ func candidatesOf(assigned string, templates []string, rollouts ...*v1beta2.Modu
 	return c
 }
 
-func TestWhichVersionAnEntryMeansDuringARollout(t *testing.T) {
+func TestTheVersionOfAnEntryDuringARollout(t *testing.T) {
 	all := []string{"1.0.0", "1.1.0", "1.2.0"}
 	first := leg("1.0.0", "1.0.0", 2)
 	for name, test := range map[string]struct {
@@ -47,20 +47,20 @@ func TestWhichVersionAnEntryMeansDuringARollout(t *testing.T) {
 		want      string
 		takesBack bool
 	}{
-		"without one, what is wished":                       {nil, false, "1.0.0", "1.1.0", false},
-		"not released, the former one":                      {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "1.0.0", "1.0.0", false},
-		"not released, also for a new cluster":              {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "", "1.0.0", false},
-		"released to its stage":                             {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, true, "1.0.0", "1.1.0", false},
-		"released to all":                                   {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 2), first}, false, "1.0.0", "1.1.0", false},
-		"what is installed, after a change of labels":       {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "1.1.0", "1.1.0", false},
-		"the former one, where the rollout takes back":      {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 0)), first}, true, "1.1.0", "1.0.0", true},
-		"the former one, where it has been taken back":      {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 0)), first}, true, "1.0.0", "1.0.0", false},
-		"the new one, where the turn has not come to it":    {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 1)), first}, true, "1.1.0", "1.1.0", false},
-		"what the one before it released":                   {[]*v1beta2.ModuleRollout{leg("1.1.0", "1.2.0", 0), leg("1.0.0", "1.1.0", 1), first}, true, "1.1.0", "1.1.0", false},
-		"what it had before that, where that did not":       {[]*v1beta2.ModuleRollout{leg("1.1.0", "1.2.0", 0), leg("1.0.0", "1.1.0", 1), first}, false, "1.0.0", "1.0.0", false},
-		"the oldest, where the first rollout has gone":      {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 0)}, false, "", "1.0.0", false},
-		"what is wished, where no rollout was made of it":   {[]*v1beta2.ModuleRollout{first}, false, "1.1.0", "1.1.0", false},
-		"not what is wished, where it is not installed yet": {[]*v1beta2.ModuleRollout{first}, false, "1.0.0", "1.0.0", false},
+		"no rollout: the assigned version":                  {nil, false, "1.0.0", "1.1.0", false},
+		"not released: the former version":                  {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "1.0.0", "1.0.0", false},
+		"not released, new cluster: the former version":     {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "", "1.0.0", false},
+		"released to its stage: the new version":            {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, true, "1.0.0", "1.1.0", false},
+		"released to all stages: the new version":           {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 2), first}, false, "1.0.0", "1.1.0", false},
+		"not released after a label change: as installed":   {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 1), first}, false, "1.1.0", "1.1.0", false},
+		"the rollout reverts: the former version":           {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 0)), first}, true, "1.1.0", "1.0.0", true},
+		"already reverted: the former version":              {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 0)), first}, true, "1.0.0", "1.0.0", false},
+		"not reverted yet: the new version":                 {[]*v1beta2.ModuleRollout{reverts(leg("1.0.0", "1.1.0", 1)), first}, true, "1.1.0", "1.1.0", false},
+		"the version that the previous rollout released":    {[]*v1beta2.ModuleRollout{leg("1.1.0", "1.2.0", 0), leg("1.0.0", "1.1.0", 1), first}, true, "1.1.0", "1.1.0", false},
+		"the version before a previous unreleased rollout":  {[]*v1beta2.ModuleRollout{leg("1.1.0", "1.2.0", 0), leg("1.0.0", "1.1.0", 1), first}, false, "1.0.0", "1.0.0", false},
+		"the first rollout is gone: the oldest version":     {[]*v1beta2.ModuleRollout{leg("1.0.0", "1.1.0", 0)}, false, "", "1.0.0", false},
+		"installed, no rollout yet: the assigned version":   {[]*v1beta2.ModuleRollout{first}, false, "1.1.0", "1.1.0", false},
+		"not installed, no rollout yet: the former version": {[]*v1beta2.ModuleRollout{first}, false, "1.0.0", "1.0.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := desiredtest.Kyma("keda")
@@ -77,7 +77,7 @@ func TestWhichVersionAnEntryMeansDuringARollout(t *testing.T) {
 	}
 }
 
-func TestAPinnedVersionIsNoMatterOfRollouts(t *testing.T) {
+func TestRolloutsDoNotChangeAPinnedVersion(t *testing.T) {
 	module := v1beta2.Module{Name: "keda", Version: "1.0.0"}
 	got := Choose(desiredtest.Kyma(), desired.Settings{}, module, "regular", candidatesOf("1.2.0", []string{"1.0.0", "1.1.0"}, leg("1.0.0", "1.1.0", 2)), "1.1.0")
 	require.Equal(t, "1.0.0", got.Version)
@@ -85,21 +85,21 @@ func TestAPinnedVersionIsNoMatterOfRollouts(t *testing.T) {
 	require.Empty(t, got.Channel)
 }
 
-func TestAChannelThatIsGoneRemovesTheRolloutsVersionFromNobody(t *testing.T) {
+func TestAMissingChannelDuringARolloutRemovesNothing(t *testing.T) {
 	candidates := candidatesOf("1.1.0", []string{"1.0.0"}, leg("1.0.0", "1.1.0", 1))
 	got := Choose(desiredtest.Kyma(), desired.Settings{}, v1beta2.Module{Name: "keda"}, "fast", candidates, "1.0.0")
 	require.Equal(t, ReasonNoVersionForChannel, got.Refusal.Reason)
 	require.False(t, got.Refusal.Remove)
 }
 
-func TestAClusterThatIsNotReleasedNeedsTheTemplateOfTheFormerVersion(t *testing.T) {
+func TestAClusterThatIsNotReleasedNeedsTheFormerTemplate(t *testing.T) {
 	candidates := candidatesOf("1.1.0", []string{"1.1.0"}, leg("1.0.0", "1.1.0", 1))
 	got := Choose(desiredtest.Kyma(), desired.Settings{}, v1beta2.Module{Name: "keda"}, "regular", candidates, "")
 	require.Equal(t, ReasonTemplateNotFound, got.Refusal.Reason)
 	require.Contains(t, got.Refusal.Message, `"keda-1.0.0" not found`)
 }
 
-func TestWhichVersionAMandatoryModuleHasDuringARollout(t *testing.T) {
+func TestTheVersionOfAMandatoryModuleDuringARollout(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda")
 	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0+build.7"}
 	choose := func(installed string, rollouts ...*v1beta2.ModuleRollout) Choice {

@@ -7,8 +7,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Reasons for which a module entry gets no Manifest, or keeps the one it has. They are used in Events and
-// metrics, so they are few and fixed.
+// Reasons why a module entry gets no Manifest, or keeps the one it has. Events and metrics use them, so they are few
+// and fixed.
 const (
 	ReasonNotFound            = "ModuleNotFound"
 	ReasonNoVersionForChannel = "NoVersionForChannel"
@@ -33,45 +33,46 @@ const (
 	ReasonTooManyModules      = "TooManyModules"
 )
 
-// Refusal says why a module entry does not get what it asks for. A refused entry never loses the Manifest
-// that it has, unless Remove is set.
+// Refusal says why a module entry does not get what it asks for. A refused entry keeps its Manifest, unless Remove is
+// set.
 type Refusal struct {
 	Reason string
-	// Message is for the status: it says what is wrong. What docs/contract.md#messages lists is that, word for word.
+	// Message is for the status: it says what is wrong. Messages in docs/contract.md#messages must match it word for
+	// word.
 	Message string
-	// Hint says what can be done about it in this case; empty where what goes for the reason says it all.
+	// Hint says what to do in this case. It is empty if the general hint for the reason is enough.
 	Hint string
-	// State is what the module is shown as: Error, or Warning where what is installed goes on working.
+	// State is the state of the module: Error, or Warning if the installed version continues to work.
 	State shared.State
-	// Remove is set where the module is uninstalled, because it is no longer allowed to this Kyma
+	// Remove is set if the module must be uninstalled because this Kyma may no longer have it
 	// (docs/modules.md#who-may-have-a-module).
 	Remove bool
-	// Transient is set where trying again may help; Err is then the cause.
+	// Transient is set if a retry may help; Err is then the cause.
 	Transient bool
 	Err       error
-	// Elsewhere names what would help and may change where nobody watches, such as in a registry: another reconcile is due
-	// after elsewhereCheck.
+	// Elsewhere names what must change and is not watched, for example an artifact in a registry. If it is set, the
+	// next reconcile is due after elsewhereCheck.
 	Elsewhere string
 }
 
-// IsRetryable tells whether what failed may succeed when it is tried again soon.
+// IsRetryable reports whether a failed operation may succeed if it is retried soon.
 func IsRetryable(err error) bool {
 	f := fault.Of(err)
 	return f.Kind != fault.Rejected && !f.SlowRetry
 }
 
-// Refuse is a refusal that makes the module an error. Its message is bounded like that of a fault.
+// Refuse returns a refusal that puts the module into state Error. Its message is limited like the message of a fault.
 func Refuse(reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fault.Message(fmt.Sprintf(format, args...)), State: shared.StateError}
 }
 
-// WithHint adds what can be done about a refusal.
+// WithHint sets the hint of a refusal.
 func (r *Refusal) WithHint(format string, args ...any) *Refusal {
 	r.Hint = fault.Message(fmt.Sprintf(format, args...))
 	return r
 }
 
-// Warn is a refusal that makes the module a warning.
+// Warn returns a refusal that puts the module into state Warning.
 func Warn(reason, format string, args ...any) *Refusal {
 	r := Refuse(reason, format, args...)
 	r.State = shared.StateWarning

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// suggested is how many names a hint gives at most.
+// suggested is the maximum number of names in a hint.
 const suggested = 3
 
-// DidYouMean names those of the known words that a mistyped one may stand for, as the beginning of a hint; empty where
-// none is near.
+// DidYouMean returns the beginning of a hint with the known words that a mistyped word may stand for; empty if none is
+// similar.
 func DidYouMean(word string, known []string) string {
 	near := nearest(word, known)
 	if len(near) == 0 {
@@ -18,10 +18,9 @@ func DidYouMean(word string, known []string) string {
 	return "did you mean " + strings.Join(near, " or ") + "? "
 }
 
-// nearest returns those known words that are fewest edits away from a word, in order, where those are few for its
-// length.
+// nearest returns the known words with the fewest edits from a word, sorted, if the edits are few for its length.
 func nearest(word string, known []string) []string {
-	best := max(1, min(3, len(word)/3)) // of short words, any is near to any
+	best := max(1, min(3, len(word)/3)) // short words are similar to any other
 	var near []string
 	for _, other := range slices.Compact(slices.Sorted(slices.Values(known))) {
 		switch edits := distance(strings.ToLower(word), strings.ToLower(other), best); {
@@ -35,8 +34,8 @@ func nearest(word string, known []string) []string {
 	return near[:min(len(near), suggested)]
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour to make one word of
-// another; anything above most where it is more than that.
+// distance returns the number of letters to insert, delete, replace or swap to make one word of another. If it is more
+// than most, distance returns any number above most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

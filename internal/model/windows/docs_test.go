@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/docs"
 )
 
-func TestTheDocumentedPolicyIsOne(t *testing.T) {
+func TestTheDocumentedPolicyIsValid(t *testing.T) {
 	page, err := docs.Pages.ReadFile("maintenance-windows.md")
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(page), "```json\n")

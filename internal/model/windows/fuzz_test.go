@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 			require.LessOrEqual(t, len(err.Error()), 100_000+10*len(raw))
 			return
 		}
-		// Any instant of the years 1 to 9999 or so.
+		// Any instant between about the years 1 and 9999.
 		now := time.Unix(unix%250_000_000_000, 0)
 		windows, _ := policy.For(labels)
 		for _, w := range windows {

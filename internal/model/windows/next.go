@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// startSlack is the time that is given to begin with an upgrade: a window that is only just as long as the
-// minimum counts as ongoing for this long, although less than the minimum remains then. Otherwise it could
-// never be used: nobody checks at the very instant in which it begins, and the reconciles of a fleet are spread a little.
+// startSlack is the time that an upgrade has to begin in a window that is just as long as the minimum. The window
+// counts as ongoing for this long, although less than the minimum remains. Otherwise it could never be used: no
+// reconcile runs in the very instant in which the window begins, because the reconciles of a fleet are spread a little.
 const startSlack = 2 * time.Minute
 
-// Next returns the window that is ongoing at an instant, with begin <= now < end, or else the next one to
-// begin, with now < begin; false when none remains. The results are in UTC.
+// Next returns the ongoing window, with begin <= now < end, or else the next window, with now < begin. Found is false
+// if no window remains. The results are in UTC.
 //
-// An ongoing window counts while at least minSize of it remains (docs/contract.md#maintenance-policy); of several the one
-// that ends last is returned. Windows shorter than minSize are passed over: they would never be long enough
-// once begun. Each window is judged by itself, also where another one adjoins.
+// An ongoing window counts while at least minSize of it remains (docs/contract.md#maintenance-policy). If several are
+// ongoing, Next returns the one that ends last. It skips windows shorter than minSize, because they would never be long
+// enough. It considers each window by itself, even if another one follows without a gap.
 func Next(windows []Window, now time.Time, minSize time.Duration) (begin, end time.Time, found bool) {
 	now = now.UTC()
 	var ongoing, later []span
@@ -42,5 +42,5 @@ func Next(windows []Window, now time.Time, minSize time.Duration) (begin, end ti
 	return chosen.begin, chosen.end, true
 }
 
-// length is saturated at some 292 years.
+// length returns the length of the span, at most about 292 years.
 func (s span) length() time.Duration { return s.end.Sub(s.begin) }

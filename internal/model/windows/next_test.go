@@ -16,7 +16,7 @@ func at(t *testing.T, value string) time.Time {
 }
 
 // 2026-03-02 is a Monday.
-func TestTheWindowThatIsNowOrComesNext(t *testing.T) {
+func TestTheOngoingOrNextWindow(t *testing.T) {
 	const (
 		saturdays = `{"days": ["Sat"], "begin": "20:00:00Z", "end": "23:00:00Z"}`
 		midnight  = `{"days": ["Sat"], "begin": "22:00:00Z", "end": "02:00:00Z"}`
@@ -50,40 +50,40 @@ func TestTheWindowThatIsNowOrComesNext(t *testing.T) {
 		"across midnight, before it":          {[]string{midnight}, "2026-03-07T23:30:00Z", "2026-03-07T22:00:00Z", "2026-03-08T02:00:00Z"},
 		"across midnight, after it":           {[]string{midnight}, "2026-03-08T01:30:00Z", "2026-03-07T22:00:00Z", "2026-03-08T02:00:00Z"},
 		"across midnight, too little left":    {[]string{midnight}, "2026-03-08T01:50:00Z", "2026-03-14T22:00:00Z", "2026-03-15T02:00:00Z"},
-		"the day after is not a day of it":    {[]string{midnight}, "2026-03-08T22:30:00Z", "2026-03-14T22:00:00Z", "2026-03-15T02:00:00Z"},
+		"no window begins on the next day":    {[]string{midnight}, "2026-03-08T22:30:00Z", "2026-03-14T22:00:00Z", "2026-03-15T02:00:00Z"},
 		"across the week's end":               {[]string{weekEnd}, "2026-03-09T01:00:00Z", "2026-03-08T22:00:00Z", "2026-03-09T02:00:00Z"},
 		"across the week's end, before":       {[]string{weekEnd}, "2026-03-08T23:00:00Z", "2026-03-08T22:00:00Z", "2026-03-09T02:00:00Z"},
-		"on the week's first day, over":       {[]string{weekEnd}, "2026-03-09T02:00:00Z", "2026-03-15T22:00:00Z", "2026-03-16T02:00:00Z"},
+		"on the week's first day, at its end": {[]string{weekEnd}, "2026-03-09T02:00:00Z", "2026-03-15T22:00:00Z", "2026-03-16T02:00:00Z"},
 		"a whole day":                         {[]string{whole}, "2026-03-04T13:00:00Z", "2026-03-04T00:00:00Z", "2026-03-05T00:00:00Z"},
 		"a whole day, just over":              {[]string{whole}, "2026-03-05T00:00:00Z", "2026-03-11T00:00:00Z", "2026-03-12T00:00:00Z"},
 		"always":                              {[]string{always}, "2026-03-05T00:30:00Z", "2026-03-04T01:00:00Z", "2026-03-05T01:00:00Z"},
-		"always, before one day gives way":    {[]string{always}, "2026-03-05T00:50:00Z", "2026-03-05T01:00:00Z", "2026-03-06T01:00:00Z"},
-		"always, as one day gives way":        {[]string{always}, "2026-03-05T01:00:00Z", "2026-03-05T01:00:00Z", "2026-03-06T01:00:00Z"},
+		"always, shortly before a day's end":  {[]string{always}, "2026-03-05T00:50:00Z", "2026-03-05T01:00:00Z", "2026-03-06T01:00:00Z"},
+		"always, at a day's end":              {[]string{always}, "2026-03-05T01:00:00Z", "2026-03-05T01:00:00Z", "2026-03-06T01:00:00Z"},
 		"the second of two days":              {[]string{thursdays}, "2026-03-03T11:00:00Z", "2026-03-05T10:00:00Z", "2026-03-05T11:00:00Z"},
 		"the first day of the next week":      {[]string{thursdays}, "2026-03-05T10:45:00Z", "2026-03-10T10:00:00Z", "2026-03-10T11:00:00Z"},
 		"an offset into the week before":      {[]string{east}, "2026-03-08T23:30:00Z", "2026-03-08T23:00:00Z", "2026-03-09T01:00:00Z"},
 		"an offset, a week ahead":             {[]string{east}, "2026-03-09T01:00:00Z", "2026-03-15T23:00:00Z", "2026-03-16T01:00:00Z"},
 		"across a year's end":                 {[]string{saturdays}, "2026-12-27T00:00:00Z", "2027-01-02T20:00:00Z", "2027-01-02T23:00:00Z"},
 		"across a leap day":                   {[]string{whole}, "2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z", "2028-03-02T00:00:00Z"},
-		"a date to come":                      {[]string{once}, "2026-03-02T00:00:00Z", "2026-03-07T20:00:00Z", "2026-03-08T06:00:00Z"},
-		"a date that is now":                  {[]string{once}, "2026-03-08T05:40:00Z", "2026-03-07T20:00:00Z", "2026-03-08T06:00:00Z"},
+		"a date in the future":                {[]string{once}, "2026-03-02T00:00:00Z", "2026-03-07T20:00:00Z", "2026-03-08T06:00:00Z"},
+		"an ongoing date":                     {[]string{once}, "2026-03-08T05:40:00Z", "2026-03-07T20:00:00Z", "2026-03-08T06:00:00Z"},
 		"a date with too little left":         {[]string{once}, "2026-03-08T05:41:00Z", none, none},
 		"a date in the past":                  {[]string{past}, "2026-03-02T00:00:00Z", none, none},
 		"no windows":                          {nil, "2026-03-02T00:00:00Z", none, none},
 		"a date in the past does not hide":    {[]string{past, saturdays}, "2026-03-02T00:00:00Z", "2026-03-07T20:00:00Z", "2026-03-07T23:00:00Z"},
 		"the earlier one wins, not the first": {[]string{saturdays, thursdays}, "2026-03-02T00:00:00Z", "2026-03-03T10:00:00Z", "2026-03-03T11:00:00Z"},
-		"what is now goes before what comes":  {[]string{thursdays, saturdays}, "2026-03-07T20:30:00Z", "2026-03-07T20:00:00Z", "2026-03-07T23:00:00Z"},
-		"of two that are now, the longer":     {[]string{saturdays, morning}, "2026-03-07T20:30:00Z", "2026-03-07T20:00:00Z", "2026-03-08T08:00:00Z"},
-		"of two that begin at once, too":      {[]string{saturdays, morning}, "2026-03-07T12:00:00Z", "2026-03-07T20:00:00Z", "2026-03-08T08:00:00Z"},
-		"one ends, a second goes on":          {[]string{saturdays, midnight}, "2026-03-07T22:50:00Z", "2026-03-07T22:00:00Z", "2026-03-08T02:00:00Z"},
-		"shorter than the minimum, before":    {[]string{short}, "2026-03-02T00:00:00Z", none, none},
-		"shorter than the minimum, in it":     {[]string{short}, "2026-03-07T20:00:00Z", none, none},
+		"an ongoing one goes first":           {[]string{thursdays, saturdays}, "2026-03-07T20:30:00Z", "2026-03-07T20:00:00Z", "2026-03-07T23:00:00Z"},
+		"two are ongoing: the longer one":     {[]string{saturdays, morning}, "2026-03-07T20:30:00Z", "2026-03-07T20:00:00Z", "2026-03-08T08:00:00Z"},
+		"two begin together: the longer one":  {[]string{saturdays, morning}, "2026-03-07T12:00:00Z", "2026-03-07T20:00:00Z", "2026-03-08T08:00:00Z"},
+		"one ends, a second continues":        {[]string{saturdays, midnight}, "2026-03-07T22:50:00Z", "2026-03-07T22:00:00Z", "2026-03-08T02:00:00Z"},
+		"too short, before it begins":         {[]string{short}, "2026-03-02T00:00:00Z", none, none},
+		"too short, while it is ongoing":      {[]string{short}, "2026-03-07T20:00:00Z", none, none},
 		"a short one does not hide another":   {[]string{short, midnight}, "2026-03-02T00:00:00Z", "2026-03-07T22:00:00Z", "2026-03-08T02:00:00Z"},
-		"the minimum, before":                 {[]string{exact}, "2026-03-02T00:00:00Z", "2026-03-07T20:00:00Z", "2026-03-07T20:20:00Z"},
+		"the minimum, before it begins":       {[]string{exact}, "2026-03-02T00:00:00Z", "2026-03-07T20:00:00Z", "2026-03-07T20:20:00Z"},
 		"the minimum, a little late":          {[]string{exact}, "2026-03-07T20:01:59Z", "2026-03-07T20:00:00Z", "2026-03-07T20:20:00Z"},
 		"the minimum, too late":               {[]string{exact}, "2026-03-07T20:02:01Z", "2026-03-14T20:00:00Z", "2026-03-14T20:20:00Z"},
-		"hardly more, a little late":          {[]string{almost}, "2026-03-07T20:01:59Z", "2026-03-07T20:00:00Z", "2026-03-07T20:20:30Z"},
-		"hardly more, too late":               {[]string{almost}, "2026-03-07T20:02:01Z", "2026-03-14T20:00:00Z", "2026-03-14T20:20:30Z"},
+		"slightly more, a little late":        {[]string{almost}, "2026-03-07T20:01:59Z", "2026-03-07T20:00:00Z", "2026-03-07T20:20:30Z"},
+		"slightly more, too late":             {[]string{almost}, "2026-03-07T20:02:01Z", "2026-03-14T20:00:00Z", "2026-03-14T20:20:30Z"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestTheWindowThatIsNowOrComesNext(t *testing.T) {
 	}
 }
 
-func TestWithoutAMinimumAWindowCountsToItsEnd(t *testing.T) {
+func TestWithoutAMinimumAWindowCountsUntilItsEnd(t *testing.T) {
 	w := windowOf(t, `{"days": ["Sat"], "begin": "20:00:00Z", "end": "20:00:30Z"}`)
 	for _, minSize := range []time.Duration{0, -time.Hour} {
 		begin, _, found := Next([]Window{w}, at(t, "2026-03-07T20:00:29.999Z"), minSize)
@@ -122,7 +122,7 @@ func TestTheZeroWindowIsNeverOpen(t *testing.T) {
 	require.False(t, found)
 }
 
-// open tells in the plainest way whether a weekly window is open: it walks from every possible beginning.
+// openAt reports in the simplest way whether a window is open: it tries each possible beginning.
 func (w Window) openAt(now time.Time) (begin time.Time, open bool) {
 	if len(w.starts) == 0 {
 		return w.from, !now.Before(w.from) && now.Before(w.to)
@@ -139,7 +139,7 @@ func (w Window) openAt(now time.Time) (begin time.Time, open bool) {
 	return time.Time{}, false
 }
 
-func TestWhateverTheWindowsNextIsUsable(t *testing.T) {
+func TestNextReturnsAUsableWindowForRandomWindows(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	base := at(t, "2026-01-01T00:00:00Z")
 	instant := func() time.Time { return base.Add(time.Duration(random.Int64N(int64(60 * day)))) }
@@ -174,19 +174,19 @@ func TestWhateverTheWindowsNextIsUsable(t *testing.T) {
 		if !ok {
 			require.False(t, usableNow)
 			for _, w := range windows {
-				require.True(t, w.span(w.from).length() < minSize || len(w.starts) == 0 && w.to.Sub(now) < minSize, "%s at %s: a window was left out", w, now)
+				require.True(t, w.span(w.from).length() < minSize || len(w.starts) == 0 && w.to.Sub(now) < minSize, "%s at %s: Next missed a window", w, now)
 			}
 			continue
 		}
 		found++
 		require.GreaterOrEqual(t, end.Sub(begin), minSize)
 		if begin.After(now) {
-			require.False(t, usableNow, "%v at %s: there is one now", windows, now)
-			// Nothing begins between now and then that would do.
+			require.False(t, usableNow, "%v at %s: a window is open now", windows, now)
+			// No usable window begins between now and the result.
 			for _, w := range windows {
 				probe := now.Add(time.Duration(random.Int64N(int64(begin.Sub(now)))))
 				start, open := w.openAt(probe)
-				require.False(t, open && start.After(now) && w.span(start).length() >= minSize, "%s at %s: one begins before %s", w, now, begin)
+				require.False(t, open && start.After(now) && w.span(start).length() >= minSize, "%s at %s: the window begins before %s", w, now, begin)
 			}
 		} else {
 			require.True(t, now.Before(end))
@@ -197,9 +197,9 @@ func TestWhateverTheWindowsNextIsUsable(t *testing.T) {
 			start, open := w.openAt(begin)
 			from = from || open && start.Equal(begin) && w.span(start).end.Equal(end)
 		}
-		require.True(t, from, "%s to %s is none of %v", begin, end, windows)
+		require.True(t, from, "%s to %s is not one of %v", begin, end, windows)
 
-		// Who waits for it finds the same when it begins, or a longer one, and can use it.
+		// A caller that waits finds the same or a longer window when it begins, and can use it.
 		if begin.After(now) {
 			again, until, ok := Next(windows, begin.Add(time.Second), minSize)
 			require.True(t, ok)
@@ -210,7 +210,7 @@ func TestWhateverTheWindowsNextIsUsable(t *testing.T) {
 	require.Greater(t, found, 10_000)
 }
 
-// span is the occurrence of a window that begins at an instant.
+// span returns the occurrence of a window that begins at an instant.
 func (w Window) span(begin time.Time) span {
 	if len(w.starts) == 0 {
 		return span{w.from, w.to}

@@ -17,11 +17,11 @@ import (
 const (
 	// timeOfDay is the layout of `begin` and `end` of a window with days.
 	timeOfDay = "15:04:05Z07:00"
-	// exampleTime and exampleDate are times as a window with and without days has them.
+	// exampleTime and exampleDate are examples for a window with days and for one without.
 	exampleTime, exampleDate = "20:00:00Z", "2026-01-31T20:00:00Z"
 )
 
-// The file as it is written; parts stay raw so that an error can name the place of each.
+// The structure of the file. Parts stay raw, so that an error can name the place of each part.
 type (
 	policyFile struct {
 		Rules   []json.RawMessage `json:"rules"`
@@ -33,8 +33,8 @@ type (
 	}
 	matchFile struct {
 		GlobalAccountID string `json:"globalAccountID"`
-		// GlobalAccountId is another spelling that policies in use have.
-		GlobalAccountId string `json:"globalAccountId"` //nolint:revive // as it is spelled there
+		// GlobalAccountId is another spelling that existing policies use.
+		GlobalAccountId string `json:"globalAccountId"` //nolint:revive // as existing policies spell it
 		Plan            string `json:"plan"`
 		Region          string `json:"region"`
 		PlatformRegion  string `json:"platformRegion"`
@@ -46,15 +46,15 @@ type (
 	}
 )
 
-// Problem is something wrong with a policy, or something in it that is ignored.
+// Problem describes an error in a policy, or a part that is ignored.
 type Problem struct {
-	// Path is the place in the file, e.g. `rules[2].windows[0].begin`; empty for the file as a whole.
+	// Path is the place in the file, e.g. `rules[2].windows[0].begin`; empty for the whole file.
 	Path string
 	// Message says what is wrong there.
 	Message string
 }
 
-// String is path and message.
+// String returns the path and the message.
 func (p Problem) String() string {
 	if p.Path == "" {
 		return p.Message
@@ -62,10 +62,10 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// InvalidError says what is wrong with a policy file.
+// InvalidError lists the errors in a policy file.
 type InvalidError struct{ Problems []Problem }
 
-// shownProblems is how many problems are reported at once.
+// shownProblems is how many problems an error message has at most.
 const shownProblems = 5
 
 // Error names the first few problems.
@@ -80,9 +80,9 @@ func (e *InvalidError) Error() string {
 	return "invalid maintenance policy: " + strings.Join(reported, "; ")
 }
 
-// Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It takes what upstream's parser takes: a part
-// that can have no effect opens no window, and Policy.Ignored names it. What cannot be read is an *InvalidError that names all
-// places, and no policy.
+// Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It accepts everything that upstream's
+// parser accepts. A part that can have no effect opens no window, and Policy.Ignored names it. If the file is invalid,
+// Parse returns no policy and an *InvalidError that names all places.
 func Parse(raw []byte) (*Policy, error) {
 	var p parser
 	policy := p.policy(raw)
@@ -93,7 +93,7 @@ func Parse(raw []byte) (*Policy, error) {
 	return policy, nil
 }
 
-// parser collects what is wrong, and what is ignored.
+// parser collects errors and ignored parts.
 type parser struct{ problems, ignored []Problem }
 
 func (p *parser) wrong(path, format string, args ...any) {
@@ -104,8 +104,8 @@ func (p *parser) ignore(path, format string, args ...any) {
 	p.ignored = append(p.ignored, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// decode fills what a part of the file says, and reports whether that could be done. The names of fields count in any case,
-// and the last one of a name; fields that are not known are ignored.
+// decode decodes a part of the file, and reports whether that succeeded. Field names match in any case, and if a name
+// occurs twice, the last value counts. Unknown fields are ignored.
 func (p *parser) decode(path string, raw []byte, into any) bool {
 	strict, err := kubejson.UnmarshalStrict(raw, into)
 	if isSyntax, offset := kubejson.SyntaxErrorOffset(err); isSyntax {
@@ -113,7 +113,7 @@ func (p *parser) decode(path string, raw []byte, into any) bool {
 		p.wrong(path, "not JSON, line %d: %s", line, err)
 		return false
 	}
-	// The strict decoder takes names in one case only, and keeps the type of its error to itself.
+	// The strict decoder matches names only in their exact case, and does not export the type of its error.
 	var mistyped *json.UnmarshalTypeError
 	if err = json.Unmarshal(raw, into); errors.As(err, &mistyped) {
 		p.wrong(under(path, mistyped.Field), "must be %s, not %s", kindOf(mistyped), mistyped.Value)
@@ -131,7 +131,7 @@ func (p *parser) decode(path string, raw []byte, into any) bool {
 	return true
 }
 
-// isKnown reports whether the strict decoder missed a field only because its name is in another case.
+// isKnown reports whether the strict decoder rejected a field only because its name is in another case.
 func isKnown(problem error, into any) bool {
 	name, unknown := strings.CutPrefix(problem.Error(), "unknown field ")
 	if !unknown {
@@ -174,7 +174,7 @@ func (p *parser) rule(path string, raw []byte) rule {
 	return r
 }
 
-// matches are the values of a rule that are given. A rule without any applies to no Kyma.
+// matches returns the values that a rule specifies. A rule without any value applies to no Kyma.
 func (p *parser) matches(path string, raw []byte) []labelMatch {
 	var file matchFile
 	if !absent(raw) && !p.decode(path, raw, &file) {
@@ -189,7 +189,7 @@ func (p *parser) matches(path string, raw []byte) []labelMatch {
 		given = true
 		pattern, err := regexp.Compile(m.value)
 		if err != nil {
-			p.wrong(under(path, m.name), "no regular expression: %s", err)
+			p.wrong(under(path, m.name), "not a regular expression: %s", err)
 			continue
 		}
 		matches = append(matches, labelMatch{m.label, pattern})
@@ -200,8 +200,8 @@ func (p *parser) matches(path string, raw []byte) []labelMatch {
 	return matches
 }
 
-// window is the window that a part of the file describes. There is none if the part is missing or empty, as policies have it
-// that are to have no default, or if the window could never be open.
+// window returns the window that a part of the file describes. It returns none if the part is missing or empty, as in
+// policies without a default, or if the window could never be open.
 func (p *parser) window(path string, raw []byte) []Window {
 	var file windowFile
 	if absent(raw) || !p.decode(path, raw, &file) {
@@ -221,7 +221,7 @@ func (p *parser) window(path string, raw []byte) []Window {
 	return p.dated(begin, end)
 }
 
-// weekly is the window of some days. Of a date, the time of day counts; a time that is missing is midnight.
+// weekly returns the window of some days. Only the time of day of a date counts. A missing time counts as midnight.
 func (p *parser) weekly(path string, names []string, begin, end moment) []Window {
 	for _, m := range []moment{begin, end} {
 		switch m.kind {
@@ -236,7 +236,7 @@ func (p *parser) weekly(path string, names []string, begin, end moment) []Window
 	for i, name := range names {
 		d, known := weekday(name)
 		if !known {
-			p.ignore(fmt.Sprintf("%s.days[%d]", path, i), "%q is no day; days are Mon, Tue, Wed, Thu, Fri, Sat and Sun", name)
+			p.ignore(fmt.Sprintf("%s.days[%d]", path, i), "%q is not a day; use Mon, Tue, Wed, Thu, Fri, Sat or Sun", name)
 			continue
 		}
 		days = append(days, d)
@@ -247,11 +247,11 @@ func (p *parser) weekly(path string, names []string, begin, end moment) []Window
 	return []Window{weekly(days, begin.Time, end.Time)}
 }
 
-// dated is the window between two dates. One that has no beginning is open until its end.
+// dated returns the window between two dates. A window without a beginning is open until its end.
 func (p *parser) dated(begin, end moment) []Window {
 	for _, m := range []moment{begin, end} {
 		if m.kind == isTimeOfDay {
-			p.ignore(m.path, "the window is never open: without days this must be a date and time like %s", exampleDate)
+			p.ignore(m.path, "the window is never open, because it has no days and this is not a date; write a date and time like %s", exampleDate)
 			return nil
 		}
 	}
@@ -272,7 +272,7 @@ func (p *parser) dated(begin, end moment) []Window {
 	return []Window{dated(begin.Time, end.Time)}
 }
 
-// moment is when a window begins or ends, as it is written.
+// moment is the beginning or end of a window, as the file has it.
 type moment struct {
 	time.Time
 	path string
@@ -301,7 +301,7 @@ func (p *parser) time(path string, value *string) moment {
 	return moment{t, path, isTimeOfDay}
 }
 
-// weekday knows the days by their English names and the first three letters of these, in any case.
+// weekday returns a day by its English name or the first three letters of that name, in any case.
 func weekday(name string) (time.Weekday, bool) {
 	for d := time.Sunday; d <= time.Saturday; d++ {
 		if strings.EqualFold(name, d.String()) || strings.EqualFold(name, d.String()[:3]) {
@@ -323,7 +323,7 @@ func absent(raw []byte) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// kindOf says in the words of JSON what was wanted.
+// kindOf returns the expected JSON type.
 func kindOf(e *json.UnmarshalTypeError) string {
 	switch e.Type.Kind().String() {
 	case "slice":

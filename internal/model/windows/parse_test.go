@@ -41,13 +41,13 @@ func TestWindowsAreReadAsUTC(t *testing.T) {
 	cases := map[string]struct{ raw, want string }{
 		"days in the week's order":                  {`{"days": ["Sun", "Mon"], "begin": "20:00:00Z", "end": "22:30:15Z"}`, "Mon,Sun 20:00:00Z to 22:30:15Z"},
 		"full names and any case":                   {`{"days": ["monday", "SATURDAY", "wEd"], "begin": "20:00:00Z", "end": "21:00:00Z"}`, "Mon,Wed,Sat 20:00:00Z to 21:00:00Z"},
-		"a day named twice counts once":             {`{"days": ["Mon", "Monday"], "begin": "20:00:00Z", "end": "21:00:00Z"}`, "Mon 20:00:00Z to 21:00:00Z"},
+		"a day listed twice counts once":            {`{"days": ["Mon", "Monday"], "begin": "20:00:00Z", "end": "21:00:00Z"}`, "Mon 20:00:00Z to 21:00:00Z"},
 		"an end before begin is the next day":       {`{"days": ["Sat"], "begin": "22:00:00Z", "end": "02:00:00Z"}`, "Sat 22:00:00Z to 02:00:00Z"},
 		"an offset that leads to the day before":    {`{"days": ["Mon"], "begin": "01:00:00+02:00", "end": "03:00:00+02:00"}`, "Sun 23:00:00Z to 01:00:00Z"},
 		"an offset that leads to the next day":      {`{"days": ["Sun"], "begin": "23:00:00-05:00", "end": "23:30:00-05:00"}`, "Mon 04:00:00Z to 04:30:00Z"},
 		"two offsets":                               {`{"days": ["Sat"], "begin": "20:00:00+02:00", "end": "20:00:00Z"}`, "Sat 18:00:00Z to 20:00:00Z"},
 		"dates":                                     {`{"begin": "2026-03-07T20:00:00+01:00", "end": "2026-03-08T00:00:00Z"}`, "2026-03-07T19:00:00Z to 2026-03-08T00:00:00Z"},
-		"dates with no days, said in so many words": {`{"days": [], "begin": "2026-03-07T20:00:00Z", "end": "2026-03-09T00:00:00Z"}`, "2026-03-07T20:00:00Z to 2026-03-09T00:00:00Z"},
+		"dates with an explicit empty list of days": {`{"days": [], "begin": "2026-03-07T20:00:00Z", "end": "2026-03-09T00:00:00Z"}`, "2026-03-07T20:00:00Z to 2026-03-09T00:00:00Z"},
 		"an end at begin's instant is a day later":  {`{"begin": "2026-03-07T20:00:00Z", "end": "2026-03-07T20:00:00Z"}`, "2026-03-07T20:00:00Z to 2026-03-08T20:00:00Z"},
 		"an end before begin on one date":           {`{"begin": "2026-03-07T20:00:00Z", "end": "2026-03-07T02:00:00Z"}`, "2026-03-07T20:00:00Z to 2026-03-08T02:00:00Z"},
 	}
@@ -58,7 +58,7 @@ func TestWindowsAreReadAsUTC(t *testing.T) {
 	}
 }
 
-func TestPoliciesThatAreRefusedNameThePlace(t *testing.T) {
+func TestErrorsOfInvalidPoliciesNameThePlace(t *testing.T) {
 	inWindow := func(window string) string {
 		return `{"rules": [{"match": {"plan": "a"}, "windows": [` + window + `]}]}`
 	}
@@ -68,12 +68,12 @@ func TestPoliciesThatAreRefusedNameThePlace(t *testing.T) {
 		"more than one object":       {`{} {}`, `not JSON, line 1: invalid character '{' after top-level value`},
 		"null":                       {`null`, `must be an object, not null`},
 		"an array":                   {`[]`, `must be an object, not array`},
-		"rules that are no list":     {`{"rules": {}}`, `rules: must be an array, not object`},
-		"a rule that is none":        {`{"rules": ["x"]}`, `rules[0]: must be an object, not string`},
-		"a bad regular expression":   {`{"rules": [{"match": {"platformRegion": "a("}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, "rules[0].match.platformRegion: no regular expression: error parsing regexp: missing closing ): `a(`"},
+		"rules that are not a list":  {`{"rules": {}}`, `rules: must be an array, not object`},
+		"a rule that is a string":    {`{"rules": ["x"]}`, `rules[0]: must be an object, not string`},
+		"a bad regular expression":   {`{"rules": [{"match": {"platformRegion": "a("}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, "rules[0].match.platformRegion: not a regular expression: error parsing regexp: missing closing ): `a(`"},
 		"a number for an expression": {`{"rules": [{"match": {"plan": 1}, "windows": []}]}`, `rules[0].match.plan: must be a string, not number`},
-		"days that are no list":      {inWindow(`{"days": "Mon", "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be an array, not string`},
-		"a day that is no word":      {inWindow(`{"days": [1], "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be a string, not number`},
+		"days that are not a list":   {inWindow(`{"days": "Mon", "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be an array, not string`},
+		"a day that is a number":     {inWindow(`{"days": [1], "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be a string, not number`},
 		"a time without an offset":   {inWindow(`{"days": ["Mon"], "begin": "01:00:00", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "01:00:00" must be a time of day`},
 		"a time that does not exist": {inWindow(`{"days": ["Mon"], "begin": "24:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "24:00:00Z" must be`},
 		"a date that does not exist": {inWindow(`{"begin": "2026-02-30T20:00:00Z", "end": "2026-03-07T20:00:00Z"}`), `rules[0].windows[0].begin: "2026-02-30T20:00:00Z" must be`},
@@ -97,7 +97,7 @@ func TestPoliciesThatAreRefusedNameThePlace(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreCountedAndTheFirstAreTold(t *testing.T) {
+func TestAllProblemsAreCountedAndTheFirstAreNamed(t *testing.T) {
 	bad := `{"days": ["Mon"], "begin": "x", "end": "y"}`
 	_, err := Parse([]byte(`{"rules": [{"match": {"plan": "("}, "windows": [` + bad + `,` + bad + `]}], "default": ` + bad + `}`))
 	var invalid *InvalidError
@@ -110,7 +110,7 @@ func TestAllProblemsAreCountedAndTheFirstAreTold(t *testing.T) {
 	require.True(t, strings.HasSuffix(err.Error(), "; and 2 more"), err.Error())
 }
 
-// upstreamsGenerated is what the script of upstream's repository writes that makes a policy.
+// upstreamsGenerated is a policy as the script in upstream's repository generates it.
 const upstreamsGenerated = `{
   "rules": [
     {"match": {"region": "asia"}, "windows": [{"begin": "2026-03-07T20:00:00Z", "end": "2026-03-07T22:00:00Z"}]},
@@ -119,7 +119,7 @@ const upstreamsGenerated = `{
   "default": {}
 }`
 
-func TestWhatUpstreamTakesIsTaken(t *testing.T) {
+func TestPoliciesThatUpstreamAcceptsAreValid(t *testing.T) {
 	inWindow := func(window string) string {
 		return `{"rules": [{"match": {"plan": "a"}, "windows": [` + window + `]}]}`
 	}
@@ -127,7 +127,7 @@ func TestWhatUpstreamTakesIsTaken(t *testing.T) {
 	const onMondays = "Mon 01:00:00Z to 02:00:00Z"
 	cases := map[string]struct {
 		raw     string
-		want    []string // the windows of a Kyma of plan a
+		want    []string // the windows of a Kyma with plan a
 		ignored []string
 	}{
 		"an empty default":               {raw: `{"rules": [], "default": {}}`},
@@ -175,7 +175,7 @@ func TestWhatUpstreamTakesIsTaken(t *testing.T) {
 	}
 }
 
-func TestAGeneratedPolicyGivesWindowsToThoseThatMatchAndNoneToOthers(t *testing.T) {
+func TestAGeneratedPolicyGivesWindowsOnlyToMatchingKymas(t *testing.T) {
 	policy := mustParse(t, upstreamsGenerated)
 	require.Empty(t, policy.Ignored())
 	now := at(t, "2026-03-07T20:30:00Z")
@@ -186,10 +186,10 @@ func TestAGeneratedPolicyGivesWindowsToThoseThatMatchAndNoneToOthers(t *testing.
 	require.True(t, found)
 	require.Equal(t, at(t, "2026-03-08T20:00:00Z"), begin)
 	_, _, found = policy.Next(map[string]string{"kyma-project.io/region": "us"}, now, 20*time.Minute)
-	require.False(t, found, "an empty default is no window")
+	require.False(t, found, "an empty default is not a window")
 }
 
-func TestARuleWithoutWindowsHasTheDefaultOnes(t *testing.T) {
+func TestARuleWithoutWindowsHasTheDefaultWindow(t *testing.T) {
 	policy := mustParse(t, `{"rules": [{"match": {"plan": "a"}, "windows": []}], "default": {"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}}`)
 	begin, _, found := policy.Next(map[string]string{"kyma-project.io/broker-plan-name": "a"}, at(t, "2026-03-07T00:00:00Z"), 0)
 	require.True(t, found)

@@ -1,13 +1,19 @@
-// Package windows says when a module may be upgraded that needs a downtime for it: it parses the maintenance
-// policy (docs/contract.md#maintenance-policy), finds the windows of a Kyma, and computes the one that comes next.
+// Package windows computes when a module may be upgraded if the upgrade needs a downtime. It parses the maintenance
+// policy (docs/contract.md#maintenance-policy), finds the windows of a Kyma, and computes the next one.
 //
-//	policy.go  what a policy is, and which windows it gives to a Kyma
-//	parse.go   a policy file becomes a Policy, or an error that names the place in the file
-//	window.go  what a window is
-//	next.go    the window that is now, or comes next
-//	source.go  the policy of a file that changes while the process runs
+// A process has one Source for the policy file. Ask its policy for the window of a Kyma, by the Kyma's labels:
 //
-// All but source.go is pure. All times are UTC.
+//	policy, err := source.Policy() // nil without an error: there is no policy, so nothing waits
+//	begin, end, found := policy.Next(kyma.Labels, time.Now(), minSize)
+//
+// Invariants: all times are UTC. An invalid policy is never ignored: upgrades that need a window wait until it is
+// corrected. Everything but source.go has no side effects.
+//
+//	policy.go  the policy, and which windows it gives to a Kyma
+//	parse.go   parses a policy file, or returns an error that names the place in the file
+//	window.go  weekly and dated windows
+//	next.go    the ongoing or next window
+//	source.go  the policy from a file that may change while the process runs
 package windows
 
 import (
@@ -17,15 +23,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Policy is a maintenance policy. It does not change, and is safe for concurrent use. A nil Policy has no
-// windows for anybody.
+// Policy is a maintenance policy. It is immutable and safe for concurrent use. A nil Policy has no windows.
 type Policy struct {
 	rules    []rule
-	fallback []Window // the default window; empty where the policy has none
+	fallback []Window // the default window; empty if the policy has none
 	ignored  []Problem
 }
 
-// Ignored are the parts of the file that have no effect, or another one than their author may think.
+// Ignored returns the parts of the file that have no effect, or a different effect than their author may expect.
 func (p *Policy) Ignored() []Problem { return p.ignored }
 
 // rule gives windows to the Kymas that match it.
@@ -34,16 +39,15 @@ type rule struct {
 	windows []Window
 }
 
-// labelMatch is satisfied by a label whose value the pattern matches, anywhere in it.
+// labelMatch matches a label if the pattern matches any part of its value.
 type labelMatch struct {
 	label   string
 	pattern *regexp.Regexp
 }
 
-// For returns the windows of a Kyma with these labels: those of the first rule that matches, else the default
-// window. A rule matches when any one of its values does; a value never matches a label that is missing or
-// empty. False means that the policy says nothing about this Kyma: no rule matches, and there is no default.
-// The windows belong to the policy and must not be changed.
+// For returns the windows of a Kyma with these labels: the windows of the first rule that matches, else the default
+// window. A rule matches if any one of its values matches. A value never matches a missing or empty label. Matched is
+// false if no rule matches and there is no default. The windows belong to the policy and must not be changed.
 func (p *Policy) For(labels map[string]string) (windows []Window, matched bool) {
 	if p == nil {
 		return nil, false
@@ -54,10 +58,9 @@ func (p *Policy) For(labels map[string]string) (windows []Window, matched bool) 
 	return p.fallback, len(p.fallback) > 0
 }
 
-// Next returns the window of a Kyma with these labels that is ongoing at an instant, or the next one, like
-// the function Next. Where the rule that matches has no window any more, which happens when all of its windows
-// have dates, the default window takes over, so that nothing waits for a day in the past. False means that
-// no window will come until the policy is changed.
+// Next returns the ongoing or next window of a Kyma with these labels, like the function Next. If the matching rule has
+// no window any more, because all of its windows have dates in the past, the default window counts. So no upgrade waits
+// for a date in the past. Found is false if no window will come before the policy is changed.
 func (p *Policy) Next(labels map[string]string, now time.Time, minSize time.Duration) (begin, end time.Time, found bool) {
 	windows, _ := p.For(labels)
 	if begin, end, found = Next(windows, now, minSize); found || p == nil {
@@ -77,7 +80,7 @@ func (p *Policy) ruleFor(labels map[string]string) *rule {
 	return nil
 }
 
-// matchLabels are the labels of a Kyma that a rule's values are matched with, by the values' names.
+// matchLabels returns for each value of a rule its name and the label of a Kyma that it must match.
 func matchLabels(m matchFile) []struct{ name, label, value string } {
 	return []struct{ name, label, value string }{
 		{"globalAccountID", shared.LabelGlobalAccountID, m.GlobalAccountID},

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhichWindowsAKymaHas(t *testing.T) {
+func TestTheWindowsOfAKyma(t *testing.T) {
 	policy := mustParse(t, examplePolicy)
 	daily := []string{"Mon,Tue,Wed,Thu,Fri,Sat,Sun 01:00:00Z to 01:00:00Z"}
 	europe := []string{"2026-03-07T20:00:00Z to 2026-03-08T00:00:00Z", "Sat 22:00:00Z to 02:00:00Z"}
@@ -22,14 +22,14 @@ func TestWhichWindowsAKymaHas(t *testing.T) {
 		"an expression matches anywhere":     {map[string]string{"kyma-project.io/broker-plan-name": "azure-free-tier"}, daily},
 		"by region":                          {map[string]string{"kyma-project.io/region": "eu-central-1"}, europe},
 		"by platform region alone":           {map[string]string{"kyma-project.io/platform-region": "cf-eu10"}, europe},
-		"any one that matches suffices":      {map[string]string{"kyma-project.io/region": "us-east-1", "kyma-project.io/platform-region": "cf-eu10"}, europe},
+		"one matching value is enough":       {map[string]string{"kyma-project.io/region": "us-east-1", "kyma-project.io/platform-region": "cf-eu10"}, europe},
 		"by global account":                  {map[string]string{"kyma-project.io/global-account-id": "account-7"}, account},
-		"an anchored expression keeps to it": {map[string]string{"kyma-project.io/global-account-id": "account-77"}, fallback},
+		"an anchored expression is exact":    {map[string]string{"kyma-project.io/global-account-id": "account-77"}, fallback},
 		"the first rule wins":                {map[string]string{"kyma-project.io/global-account-id": "account-7", "kyma-project.io/region": "eu-1", "kyma-project.io/broker-plan-name": "free"}, daily},
-		"a value is for its own label":       {map[string]string{"kyma-project.io/region": "trial"}, fallback},
+		"a value matches only its own label": {map[string]string{"kyma-project.io/region": "trial"}, fallback},
 		"no rule matches":                    {map[string]string{"kyma-project.io/region": "us-east-1"}, fallback},
 		"no labels":                          {nil, fallback},
-		"labels of others are not looked at": {map[string]string{"plan": "trial", "region": "eu-1"}, fallback},
+		"other labels do not count":          {map[string]string{"plan": "trial", "region": "eu-1"}, fallback},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestALabelThatIsMissingOrEmptyMatchesNothing(t *testing.T) {
 	require.True(t, matched)
 }
 
-func TestAPolicyThatSaysNothingGivesNoWindow(t *testing.T) {
+func TestAnEmptyPolicyGivesNoWindow(t *testing.T) {
 	for name, policy := range map[string]*Policy{
 		"no policy": nil, "an empty one": mustParse(t, `{}`), "an empty one with nulls": mustParse(t, `{"rules": null, "default": null}`),
 	} {
@@ -75,7 +75,7 @@ func TestTheDefaultTakesOverWhenARulesDatesHavePassed(t *testing.T) {
 
 	begin, _, found := withDefault.Next(europe, at(t, "2026-03-07T00:00:00Z"), 0)
 	require.True(t, found)
-	require.Equal(t, at(t, "2026-03-07T20:00:00Z"), begin, "the rule's date, although the default comes sooner")
+	require.Equal(t, at(t, "2026-03-07T20:00:00Z"), begin, "the rule's date, although the default window begins sooner")
 
 	begin, _, found = withDefault.Next(europe, at(t, "2026-03-08T00:00:00Z"), 0)
 	require.True(t, found)

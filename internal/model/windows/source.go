@@ -21,51 +21,51 @@ import (
 const (
 	// checkEvery is how often the file is checked, at most.
 	checkEvery = time.Second
-	// settled is the age from which a file's time of change is trusted to move with the next change: clocks of
-	// file systems are coarse.
+	// settled is the age from which a file's modification time is trusted. The clocks of file systems are coarse, so a
+	// younger file may change again without a new modification time.
 	settled = 2 * time.Second
-	// maxSize is that of a ConfigMap.
+	// maxSize is the maximum size of a ConfigMap.
 	maxSize = 1 << 20
 	// unreadable is the digest of a file that cannot be read.
 	unreadable = "unreadable"
 )
 
-// Options are what a Source needs.
+// Options are the settings and dependencies of a Source.
 type Options struct {
-	// Path is the policy file; empty means that there is none and never will be.
+	// Path is the policy file; empty means that there is no policy and never will be.
 	Path string
-	// Required says that somebody has named the path: then it is an error that no file is there, not a sign
-	// that there is no policy.
+	// Required means that the path was configured explicitly. Then a missing file is an error. Otherwise it means that
+	// there is no policy.
 	Required bool
-	// MinSize is the least size of a window that is of use; the log names shorter ones. It decides nothing.
+	// MinSize is the minimum length of a usable window. It is used only to log shorter windows.
 	MinSize time.Duration
-	// Metrics is where the gauge lifecycle_mgr_maintenance_window_config_read_success is registered; may be nil.
+	// Metrics registers the gauge lifecycle_mgr_maintenance_window_config_read_success; may be nil.
 	Metrics prometheus.Registerer
-	// Log gets a line when the policy changes or cannot be read; the zero value is silent.
+	// Log gets a line when the policy changes or cannot be read. The zero value is silent.
 	Log logr.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
 
-// Source is the policy of a file that may change at any time, such as that of a mounted ConfigMap. It is safe
-// for concurrent use.
+// Source reads the policy from a file that may change at any time, such as a mounted ConfigMap. It is safe for
+// concurrent use.
 type Source struct {
 	Options
 
 	mu      sync.Mutex
-	checked time.Time   // when the file was checked last; zero before the first check
-	seen    fs.FileInfo // the file that was read last; nil where the next check has to read
+	checked time.Time   // when the file was last checked; zero before the first check
+	seen    fs.FileInfo // the file that was last read; nil if the next check must read it
 	current reading
 }
 
-// reading is what came of reading the file.
+// reading is the result of reading the file.
 type reading struct {
 	policy *Policy
 	digest string
 	err    error
 }
 
-// New returns a Source. What the file says is no error here, so that a bad policy keeps only upgrades waiting.
+// New returns a Source. An invalid file is not an error here, so that a bad policy only makes upgrades wait.
 func New(o Options) (*Source, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -82,19 +82,19 @@ func New(o Options) (*Source, error) {
 	return s, nil
 }
 
-// Policy returns what the file says now, at most a second late. Nil without an error means that there is no
-// policy, so that nothing waits. An error means that there is one which cannot be read or understood, also if
-// an earlier one could: then whatever needs a window has to wait. Invalid content is an *InvalidError.
+// Policy returns the current policy, at most a second late. Nil without an error means that there is no policy, so
+// nothing waits. An error means that the present file cannot be read or is invalid, even if an earlier one was valid.
+// Then upgrades that need a window must wait. If the content is invalid, the error is an *InvalidError.
 func (s *Source) Policy() (*Policy, error) {
 	r := s.read()
 	return r.policy, r.err
 }
 
-// Digest changes whenever the content of the file changes, also to or from one that is not understood. It is
-// empty where there is no policy.
+// Digest returns a digest that changes whenever the content of the file changes, even if the content is invalid. It is
+// empty if there is no policy.
 func (s *Source) Digest() string { return s.read().digest }
 
-// read returns what the file says, and checks it when the last check was a while ago.
+// read returns the current reading, and checks the file if the last check was a while ago.
 func (s *Source) read() reading {
 	if s.Path == "" {
 		return reading{}
@@ -115,11 +115,11 @@ func (s *Source) read() reading {
 	return s.current
 }
 
-// check reads the file unless it is the one that was read last.
+// check reads the file if it changed since it was last read.
 func (s *Source) check(now time.Time) {
 	content, info, err := readUnless(s.Path, s.seen)
 	if errors.Is(err, fs.ErrNotExist) && exists(s.Path) {
-		// The link is there and its target was not: the folder behind a mounted ConfigMap was being exchanged.
+		// The link exists, but its target did not: the kubelet was replacing the folder behind a mounted ConfigMap.
 		content, info, err = readUnless(s.Path, s.seen)
 	}
 	if err == nil && info == nil {
@@ -146,8 +146,9 @@ func (s *Source) check(now time.Time) {
 	}
 }
 
-// readUnless returns the content of a regular file and what the file was when it was opened, or nothing where
-// it is the one that was seen. What is no regular file is not opened: a pipe would block.
+// readUnless returns the content of a regular file and its FileInfo at the time it was opened. It returns nothing if
+// the file has not changed since seen. It does not open anything but a regular file, because opening a pipe would
+// block.
 func readUnless(path string, seen fs.FileInfo) ([]byte, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -157,7 +158,7 @@ func readUnless(path string, seen fs.FileInfo) ([]byte, fs.FileInfo, error) {
 		return nil, nil, nil
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no file", path)
+		return nil, nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -177,37 +178,37 @@ func readUnless(path string, seen fs.FileInfo) ([]byte, fs.FileInfo, error) {
 	return content, info, nil
 }
 
-// same tells whether two reads saw one file in one state: inode, size and time of change are equal.
+// same reports whether two reads saw the same file in the same state: inode, size and modification time are equal.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// exists tells whether something has that name, if only a link that leads nowhere.
+// exists reports whether a file of that name exists. A dangling link counts.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// log logs what the policy is now.
+// log logs the current policy.
 func (s *Source) log() {
 	log := s.Log.WithValues(logkey.Path, s.Path)
 	switch r := s.current; {
 	case r.err != nil:
-		log.Error(r.err, "the maintenance policy cannot be used: upgrades that need a window wait")
+		log.Error(r.err, "the maintenance policy cannot be used: upgrades that need a window wait until it is corrected")
 	case r.policy == nil:
-		log.Info("there is no maintenance policy: upgrades do not wait for windows")
+		log.Info("no maintenance policy: upgrades do not wait for windows")
 	default:
 		log.Info("maintenance policy read", logkey.Digest, r.digest[:12], logkey.Rules, len(r.policy.rules))
 		for _, part := range r.policy.Ignored() {
 			log.Info("a part of the maintenance policy is ignored", logkey.Place, part.Path, logkey.Reason, part.Message)
 		}
 		for _, w := range r.policy.tooShort(s.MinSize) {
-			log.Info("a maintenance window is too short to be of use", logkey.Window, w.String(), logkey.Minimum, s.MinSize.String())
+			log.Info("a maintenance window is shorter than the minimum and never used", logkey.Window, w.String(), logkey.Minimum, s.MinSize.String())
 		}
 	}
 }
 
-// tooShort returns the windows of a policy that Next passes over.
+// tooShort returns the windows of a policy that Next skips.
 func (p *Policy) tooShort(minSize time.Duration) []Window {
 	var short []Window
 	check := func(windows []Window) {

@@ -22,7 +22,7 @@ const (
 	sundays   = `{"default": {"days": ["Sun"], "begin": "20:00:00Z", "end": "23:00:00Z"}}`
 )
 
-// clock is moved by hand.
+// clock is a clock that tests set.
 type clock struct{ now atomic.Int64 }
 
 func newClock() *clock {
@@ -42,7 +42,7 @@ func newSource(t *testing.T, path string, required bool) (*Source, *clock, *prom
 	return s, c, registry
 }
 
-// success is the value of the gauge.
+// success returns the value of the gauge.
 func success(t *testing.T, registry *prometheus.Registry) float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -66,7 +66,7 @@ func write(t *testing.T, path, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-// mount lays a file out as the kubelet does a ConfigMap: name -> ..data/name, ..data -> ..<revision>.
+// mount creates a file as the kubelet does for a ConfigMap: name -> ..data/name, ..data -> ..<revision>.
 func mount(t *testing.T, dir, revision, content string) {
 	t.Helper()
 	folder := filepath.Join(dir, ".."+revision)
@@ -79,7 +79,7 @@ func mount(t *testing.T, dir, revision, content string) {
 	}
 }
 
-func TestAMissingFileIsNoPolicyUnlessSomebodyNamedIt(t *testing.T) {
+func TestAMissingFileIsAnErrorOnlyIfItIsRequired(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "policy.json")
 
 	s, _, registry := newSource(t, path, false)
@@ -114,8 +114,8 @@ func TestAChangedFileIsSeenWithinASecond(t *testing.T) {
 		want   string
 	}{
 		{"it appears", func() { write(t, path, saturdays) }, "Sat 20:00:00Z to 23:00:00Z"},
-		{"it is written in place, as large as before", func() { write(t, path, sundays) }, "Sun 20:00:00Z to 23:00:00Z"},
-		{"another takes its name", func() {
+		{"it is overwritten with the same size", func() { write(t, path, sundays) }, "Sun 20:00:00Z to 23:00:00Z"},
+		{"another file replaces it", func() {
 			write(t, path+".new", saturdays)
 			require.NoError(t, os.Rename(path+".new", path))
 		}, "Sat 20:00:00Z to 23:00:00Z"},
@@ -139,7 +139,7 @@ func TestAChangedFileIsSeenWithinASecond(t *testing.T) {
 	require.Equal(t, none, s.Digest())
 }
 
-func TestAnExchangedConfigMapIsSeen(t *testing.T) {
+func TestAReplacedConfigMapIsRead(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, dir, "1", saturdays)
 	s, c, registry := newSource(t, filepath.Join(dir, "policy.json"), false)
@@ -155,7 +155,7 @@ func TestAnExchangedConfigMapIsSeen(t *testing.T) {
 	c.pass(time.Second)
 	require.Equal(t, first, s.Digest(), "equal content has an equal digest")
 
-	// A link that leads nowhere is no sign that there is no policy.
+	// A dangling link does not mean that there is no policy.
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "..3")))
 	c.pass(time.Second)
 	_, err := s.Policy()
@@ -164,7 +164,7 @@ func TestAnExchangedConfigMapIsSeen(t *testing.T) {
 	require.InDelta(t, 0, success(t, registry), 0)
 }
 
-func TestAFileThatIsNotUnderstoodStaysAnErrorUntilItIs(t *testing.T) {
+func TestAnInvalidFileIsAnErrorUntilItIsCorrected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.json")
 	write(t, path, saturdays)
 	s, c, registry := newSource(t, path, false)
@@ -175,7 +175,7 @@ func TestAFileThatIsNotUnderstoodStaysAnErrorUntilItIs(t *testing.T) {
 	for range 3 {
 		c.pass(time.Minute)
 		policy, err := s.Policy()
-		require.Nil(t, policy, "the policy before is not used any more")
+		require.Nil(t, policy, "the earlier policy is no longer used")
 		var invalid *InvalidError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, "default.begin", invalid.Problems[0].Path)
@@ -191,13 +191,13 @@ func TestAFileThatIsNotUnderstoodStaysAnErrorUntilItIs(t *testing.T) {
 	require.InDelta(t, 1, success(t, registry), 0)
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	cases := map[string]struct {
 		make func(path string) error
 		want string
 	}{
-		"a folder":                 {func(path string) error { return os.Mkdir(path, 0o700) }, "is no file"},
-		"a pipe that nobody feeds": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is no file"},
+		"a folder":                 {func(path string) error { return os.Mkdir(path, 0o700) }, "is not a regular file"},
+		"a pipe without a writer":  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is not a regular file"},
 		"a file that is too large": {func(path string) error { return os.WriteFile(path, make([]byte, 1<<20+1), 0o600) }, "is larger than 1048576 bytes"},
 		"a link to itself":         {func(path string) error { return os.Symlink(path, path) }, "too many levels"},
 	}
@@ -243,7 +243,7 @@ func TestAClockThatIsSetBackDoesNotStopTheReads(t *testing.T) {
 	require.NotEqual(t, first, s.Digest())
 }
 
-func TestManyMayAskWhileTheFileChanges(t *testing.T) {
+func TestASourceIsSafeForConcurrentUse(t *testing.T) {
 	dir := t.TempDir()
 	mount(t, dir, "0", saturdays)
 	s, c, registry := newSource(t, filepath.Join(dir, "policy.json"), false)
@@ -278,7 +278,7 @@ func TestManyMayAskWhileTheFileChanges(t *testing.T) {
 	asking.Wait()
 }
 
-func TestTheLogSaysWhatChangedOnce(t *testing.T) {
+func TestEachChangeIsLoggedOnce(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	path, c := filepath.Join(t.TempDir(), "policy.json"), newClock()
@@ -293,7 +293,7 @@ func TestTheLogSaysWhatChangedOnce(t *testing.T) {
 		return lines
 	}
 	require.Len(t, read(), 1)
-	require.Contains(t, lines[0], "there is no maintenance policy")
+	require.Contains(t, lines[0], "no maintenance policy")
 	write(t, path, saturdays)
 	require.Len(t, read(), 2)
 	require.Contains(t, lines[0], "maintenance policy read")
@@ -301,7 +301,7 @@ func TestTheLogSaysWhatChangedOnce(t *testing.T) {
 	write(t, path, `{"default": {"days": ["Someday"], "begin": "20:00:00Z", "end": "23:00:00Z"}}`)
 	require.Len(t, read(), 2)
 	require.Contains(t, lines[1], `"place"="default.days[0]"`)
-	require.Contains(t, lines[1], "is no day")
+	require.Contains(t, lines[1], "is not a day")
 	write(t, path, `{`)
 	require.Len(t, read(), 1)
 	require.Contains(t, lines[0], "cannot be used")

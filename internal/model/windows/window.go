@@ -15,20 +15,19 @@ const (
 	week = 7 * day
 )
 
-// Window is a span of time in which upgrades with a downtime are allowed: one that comes every week, or one
-// with a date. Windows are made by Parse; the zero value is never open.
+// Window is a span of time in which upgrades with a downtime are allowed. It repeats every week, or has a date. Parse
+// creates windows; the zero value is never open.
 type Window struct {
 	// starts are the beginnings within a week, counted from Monday 00:00 UTC; empty for a window with a date.
 	starts []time.Duration
-	// length is that of a weekly window: more than nothing, at most a day.
+	// length is the length of a weekly window: greater than zero, at most a day.
 	length time.Duration
-	// from and to are those of a window with a date.
+	// from and to are the beginning and end of a window with a date.
 	from, to time.Time
 }
 
-// weekly is the window that begins at a time of day on each of the given days and ends at the next occurrence
-// of another time of day. A day is the one at which the beginning is in the offset it is written in, so that
-// Saturday 01:00:00+02:00 is Friday 23:00 UTC.
+// weekly returns the window that begins at a time of day on each of the given days and ends at the next occurrence of
+// another time of day. The day is the local day in the offset of begin, so Saturday 01:00:00+02:00 is Friday 23:00 UTC.
 func weekly(days []time.Weekday, begin, end time.Time) Window {
 	w := Window{length: mod(sinceMidnight(end.UTC())-sinceMidnight(begin.UTC()), day)}
 	w.length = cmp.Or(w.length, day)
@@ -42,7 +41,7 @@ func weekly(days []time.Weekday, begin, end time.Time) Window {
 	return w
 }
 
-// dated is the window between two instants.
+// dated returns the window between two instants.
 func dated(from, to time.Time) Window { return Window{from: from.UTC(), to: to.UTC()} }
 
 // String describes a window for people, in UTC.
@@ -55,16 +54,16 @@ func (w Window) String() string {
 	return fmt.Sprintf("%s %s to %s", strings.Join(days, ","), clock(w.starts[0]), clock(w.starts[0]+w.length))
 }
 
-// sinceMidnight is the time of day, in the offset that the time carries.
+// sinceMidnight returns the time of day, in the offset of t.
 func sinceMidnight(t time.Time) time.Duration {
 	hour, minute, second := t.Clock()
 	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute + time.Duration(second)*time.Second
 }
 
-// mondayFirst is the number of a day in a week that begins with Monday, as the weeks of time.Truncate do.
+// mondayFirst returns the number of a day in a week that begins with Monday, as the weeks of time.Truncate do.
 func mondayFirst(d time.Weekday) int { return (int(d) + 6) % 7 }
 
-// mod is the remainder that is never negative.
+// mod returns the remainder, which is never negative.
 func mod(d, by time.Duration) time.Duration { return ((d % by) + by) % by }
 
 // span is one occurrence of a window.
@@ -75,8 +74,8 @@ func earlier(a, b span) int {
 	return cmp.Or(a.begin.Compare(b.begin), b.end.Compare(a.end))
 }
 
-// around returns the occurrences of a window that matter at an instant: all that are ongoing, and the first
-// that is still to come, among others.
+// around returns the occurrences of a window that matter at an instant: all that are ongoing, and the first future one,
+// among others.
 func (w Window) around(now time.Time) []span {
 	if len(w.starts) == 0 {
 		return []span{{w.from, w.to}}

@@ -16,5 +16,5 @@ func TestAKymaIsNoDefaultCustomResource(t *testing.T) {
 		Raw: []byte(`{"apiVersion":"operator.kyma-project.io/v1beta2","kind":"Kyma","metadata":{"name":"default"}}`),
 	}}})
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-	require.ErrorContains(t, err, "Lifecycle Manager's own")
+	require.ErrorContains(t, err, "belong to Lifecycle Manager")
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Scheme knows the built-in kinds and ours.
+// Scheme returns a scheme with the built-in kinds and ours.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -36,19 +36,19 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Cluster is an API server in memory that counts requests. Beside what the fake client does, it gives
-// objects uids and generations like a real one.
+// Cluster is an API server in memory that records requests. In addition to the fake client's features, it gives objects
+// uids and generations like a real server.
 type Cluster struct {
 	client.Client
 	mu     sync.Mutex
 	reads  []string
 	writes []string
-	// Fail, where set, is asked before every request; an error is returned instead of doing it.
+	// Fail is called before each request, if it is set. If it returns an error, the request fails with it.
 	Fail func(verb string, object string) error
 	next int
 }
 
-// NewCluster returns a cluster that holds these objects, and the namespace kube-system with the given uid.
+// NewCluster returns a cluster with these objects, and the namespace kube-system with the given uid.
 func NewCluster(uid string, objects ...client.Object) *Cluster {
 	c := &Cluster{}
 	all := append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shared.NamespaceKubeSystem, UID: types.UID(uid)}}}, objects...)
@@ -111,7 +111,7 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 			}
 			err := w.SubResource(sub).Patch(ctx, o, patch, opts...)
 			if patch.Type() == types.JSONPatchType && err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
-				// A test in a JSON patch that fails is no error of the API in the fake client.
+				// In the fake client, a failed test in a JSON patch is not an API error.
 				return apierrors.NewInvalid(schema.GroupKind{}, o.GetName(), nil)
 			}
 			return err
@@ -126,7 +126,7 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 	return c
 }
 
-// sameSpec tells whether an update leaves everything but metadata and status as it is.
+// sameSpec reports whether an update changes only metadata and status.
 func sameSpec(ctx context.Context, w client.Client, o client.Object) bool {
 	stored, ok := o.DeepCopyObject().(client.Object)
 	if !ok || w.Get(ctx, client.ObjectKeyFromObject(o), stored) != nil {
@@ -145,8 +145,8 @@ func sameSpec(ctx context.Context, w client.Client, o client.Object) bool {
 	return equality.Semantic.DeepEqual(content(stored), content(o))
 }
 
-// apply lets the fake apply and then gives the object what a real server would have given it: a uid, and a
-// generation that moves with the spec.
+// apply applies with the fake client, then sets what a real server would set: a uid, and a generation that changes with
+// the spec.
 func (c *Cluster) apply(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	configuration, ok := o.(interface{ GetName() *string })
 	name := ""
@@ -186,7 +186,7 @@ func (c *Cluster) apply(ctx context.Context, w client.WithWatch, o runtime.Apply
 	if err := w.Update(ctx, after, client.FieldOwner("api-server")); err != nil {
 		return err
 	}
-	// The configuration that was passed in shows what the server answered.
+	// The configuration that was passed in gets the server's answer.
 	if answer, ok := o.(interface{ UnstructuredContent() map[string]any }); ok {
 		content := answer.UnstructuredContent()
 		content["metadata"] = after.Object["metadata"]
@@ -225,21 +225,21 @@ func (c *Cluster) note(where *[]string, verb string, o runtime.Object, name stri
 	return nil
 }
 
-// Writes lists the requests that changed something, since the last Forget, as "verb Kind name".
+// Writes returns the requests that changed something since the last Forget, as "verb Kind name".
 func (c *Cluster) Writes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string{}, c.writes...)
 }
 
-// Reads lists the requests that read, since the last Forget.
+// Reads returns the requests that read something since the last Forget.
 func (c *Cluster) Reads() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string{}, c.reads...)
 }
 
-// Forget begins counting anew.
+// Forget clears the recorded requests.
 func (c *Cluster) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package desiredtest makes Kymas, templates, release metas and in-memory clusters for tests.
+// Package desiredtest creates Kymas, templates, release metas and in-memory clusters for tests.
 package desiredtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Namespace is where everything in the control plane is.
+// Namespace is the namespace of all objects in the control plane.
 const Namespace = "kcp-system"
 
 // Kyma returns a Kyma named "kyma-sample" with modules of these names.
@@ -35,7 +35,7 @@ func Kyma(modules ...string) *v1beta2.Kyma {
 // Digest returns a well-formed sha256 digest made of one character.
 func Digest(of string) string { return "sha256:" + strings.Repeat(of, 64) }
 
-// Component is the component name that Template gives a module.
+// Component returns the component name that Template gives a module.
 func Component(module string) string { return "kyma-project.io/module/" + module }
 
 // Descriptor returns a v2 component descriptor with one raw manifest.
@@ -64,8 +64,8 @@ func RawDescriptor(component, version string, resources ...map[string]any) *runt
 	return &runtime.RawExtension{Raw: raw}
 }
 
-// Template returns a ModuleTemplate named `<module>-<version>` that belongs to the module by field, in no
-// channel, with an embedded descriptor.
+// Template returns a ModuleTemplate named `<module>-<version>` with the module name in its spec, without a channel and
+// with an embedded descriptor.
 func Template(module, version string) *v1beta2.ModuleTemplate {
 	name := module + "-" + version
 	return &v1beta2.ModuleTemplate{
@@ -79,8 +79,8 @@ func Template(module, version string) *v1beta2.ModuleTemplate {
 	}
 }
 
-// ChannelTemplate returns a ModuleTemplate of the generation that is chosen by its own channel, named
-// `<module>-<channel>` and known by label.
+// ChannelTemplate returns a ModuleTemplate of the older generation, which is chosen by its own channel. It is named
+// `<module>-<channel>` and has the module name as a label.
 func ChannelTemplate(module, channel, version string) *v1beta2.ModuleTemplate {
 	template := Template(module, version)
 	template.Name = module + "-" + channel
@@ -90,7 +90,7 @@ func ChannelTemplate(module, channel, version string) *v1beta2.ModuleTemplate {
 	return template
 }
 
-// ReleaseMeta returns a ModuleReleaseMeta; the assignments are `channel=version`.
+// ReleaseMeta returns a ModuleReleaseMeta. The assignments are `channel=version`.
 func ReleaseMeta(module string, assignments ...string) *v1beta2.ModuleReleaseMeta {
 	meta := &v1beta2.ModuleReleaseMeta{
 		ObjectMeta: metav1.ObjectMeta{

@@ -103,7 +103,7 @@ func blockedModulesSayWhy(t *testing.T, s *harness.Environment) {
 	for module, want := range map[string]string{
 		"rival":    "1 of 2 objects could not be applied: ConfigMap kyma-system/shelf: belongs to module owner",
 		"homeless": "Deployment kyma-system/homeless (Unschedulable: ",
-		"kindless": "the cluster does not know nowhere.example.com/v1, Kind=Nothing",
+		"kindless": "the cluster does not serve nowhere.example.com/v1, Kind=Nothing",
 	} {
 		s.Eventually(module+" says what keeps it back", 2*time.Minute, func(c *assert.CollectT) {
 			found := s.Module("kept", module)

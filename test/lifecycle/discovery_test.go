@@ -66,8 +66,8 @@ metadata: {name: with-api}
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "with-api"))
 	said, _ := s.recorded.take()
-	require.Equal(t, []string{"Warning *v1beta2.Manifest NotPruned: 1 objects that the chart does not render now are kept: " +
-		"the cluster does not say what it serves of " + s.id + ".example.com/v1"}, said)
+	require.Equal(t, []string{"Warning *v1beta2.Manifest NotPruned: 1 objects that the chart no longer renders are kept, " +
+		"because the cluster does not say whether it serves " + s.id + ".example.com/v1"}, said)
 
 	s.requests.intercept(nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "an incomplete answer does not count as complete")

@@ -159,7 +159,7 @@ func TestObjectsThatAreDeletedDuringAWaitAreRecreated(t *testing.T) {
 	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
 	require.Eventually(t, func() bool {
 		seen = s.wait(seen)
-		return seen.Message == "gone and to be created again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
+		return seen.Message == "missing, will be created again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
 	}, time.Minute, 50*time.Millisecond, seen.Message)
 	require.Equal(t, shared.StateProcessing, seen.State)
 	require.Equal(t, readiness.ReasonResourcesMissing, seen.Reason)
@@ -324,7 +324,7 @@ spec:
 		require.EqualValues(t, n+1, s.read().Status.Corrections[0].Times)
 	}
 	scale("operator", "0")
-	require.Contains(t, observe("scaled to 0 by somebody").Message, "; somebody keeps changing .spec.replicas of Deployment "+s.id+"-remote/operator: it is put back at ")
+	require.Contains(t, observe("scaled to 0 by somebody").Message, "; somebody keeps changing .spec.replicas of Deployment "+s.id+"-remote/operator: it is corrected again no earlier than ")
 	s.later = 5 * time.Minute
 	s.apply()
 	require.EqualValues(t, 1, replicas("operator"), "it is put back minutes later")
@@ -347,7 +347,7 @@ func TestAnObjectThatIsDeletedAgainAndAgainIsShownAndBackedOff(t *testing.T) {
 	}
 	m := s.read()
 	require.Equal(t, shared.StateWarning, m.Status.State)
-	require.Contains(t, m.Status.LastOperation.Operation, "somebody deletes ConfigMap "+s.id+"-remote/settings each time it is created: it is created again at ")
+	require.Contains(t, m.Status.LastOperation.Operation, "somebody keeps deleting ConfigMap "+s.id+"-remote/settings: it is created again no earlier than ")
 	events, _ := s.recorded.take()
 	require.Contains(t, events[len(events)-1], "Warning *v1beta2.Manifest DriftConflict: somebody deletes ConfigMap")
 	gone()
@@ -379,7 +379,7 @@ func TestAnObjectThatIsDeletedAgainAndAgainIsShownAndBackedOff(t *testing.T) {
 	s.apply()
 	m = s.read()
 	require.Equal(t, shared.StateWarning, m.Status.State)
-	require.Equal(t, "ConfigMap "+s.id+"-remote/settings was deleted, and its finalizer example.com/hold holds it: it is created again once it is gone", m.Status.LastOperation.Operation)
+	require.Equal(t, "ConfigMap "+s.id+"-remote/settings is being deleted and waits for its finalizer example.com/hold: it is created again after that", m.Status.LastOperation.Operation)
 	how, _ = s.differs()
 	require.Empty(t, how, "it is said already")
 	s.by("x", s.settings(), `{"metadata":{"finalizers":null}}`)
@@ -517,7 +517,7 @@ func TestAnUnknownObjectWithOurMarkIsReportedAndUnchanged(t *testing.T) {
 		require.Empty(t, how)
 	}
 	events, _ := s.recorded.take()
-	require.Equal(t, []string{"Warning *v1beta2.Manifest UnknownObject: in the cluster with this module's mark, but not made by it, and left alone: ConfigMap " + s.id + "-remote/copied"}, events)
+	require.Equal(t, []string{"Warning *v1beta2.Manifest UnknownObject: objects with this module's mark that the module did not create; they are left alone: ConfigMap " + s.id + "-remote/copied"}, events)
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "copied"))
 }
 

@@ -126,7 +126,7 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 	require.Nil(t, s.get("batch/v1", "Job", "ID-remote", "first"), "it ran, and was cleaned up since")
 	require.Nil(t, s.get("batch/v1", "Job", "ID-remote", "never"))
 	require.Equal(t, shared.StateReady, s.ready(s.wait(result.Observed)).State)
-	require.Contains(t, result.Observed.Message, "without those of the chart's hooks that are not run: Job never")
+	require.Contains(t, result.Observed.Message, "without the chart's hooks that never run: Job never")
 	s.requests.take()
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.Empty(t, writes(s.requests.take()), "another pass runs no hook")

@@ -145,7 +145,7 @@ func TestAMissingAPIIsAnErrorAfterAWhileAndIsUsedWhenItAppears(t *testing.T) {
 	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 	require.Equal(t, shared.StateError, result.Observed.State)
 	require.Equal(t, readiness.ReasonMissingAPI, result.Observed.Reason)
-	require.Contains(t, result.Observed.Message, "the cluster does not know "+s.id+".example.com/v1, Kind=Sample")
+	require.Contains(t, result.Observed.Message, "the cluster does not serve "+s.id+".example.com/v1, Kind=Sample")
 
 	s.define()
 	require.Eventually(t, func() bool { result = s.apply(); return result.Outcome == manifests.OutcomeApplied }, time.Minute, 200*time.Millisecond, result.Observed.Message)

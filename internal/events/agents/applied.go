@@ -15,10 +15,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 )
 
-// Whether somebody has changed the Secret since it was applied is known without its content: an API server takes a field
-// from its owner when somebody else changes or removes it. So the private key is read where it is brought, and nowhere else.
+// Metadata alone shows whether somebody has changed the Secret since we applied it: the API server takes a field from
+// its owner if somebody else changes or removes the field. So the private key is read only by EnsureCertificate.
 
-// Metadata reads the metadata of the agent's Secret in a remote cluster; it has no resource version where there is none.
+// Metadata reads the metadata of the agent's Secret in a remote cluster. It returns metadata without a resource
+// version if the Secret does not exist.
 func Metadata(ctx context.Context, remote client.Reader, namespace string) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -33,8 +34,9 @@ func Metadata(ctx context.Context, remote client.Reader, namespace string) (*met
 	return found, nil
 }
 
-// IsLost tells whether the agent's Secret is gone, or somebody has changed it since EnsureCertificate wrote it with these
-// annotations. One that is being deleted, or is not ours, cannot be corrected.
+// IsLost reports whether the agent's Secret is missing, or somebody has changed it since EnsureCertificate wrote it
+// with these annotations. It returns false for a Secret that is being deleted or is not ours, because that cannot be
+// corrected.
 func IsLost(found *metav1.PartialObjectMetadata, annotations map[string]string) bool {
 	if found.ResourceVersion == "" {
 		return true
@@ -42,7 +44,7 @@ func IsLost(found *metav1.PartialObjectMetadata, annotations map[string]string) 
 	return found.DeletionTimestamp.IsZero() && isOurs(found) && !isAsApplied(found, annotations)
 }
 
-// isAsApplied tells whether all that EnsureCertificate applies is still ours.
+// isAsApplied reports whether we still own all fields that EnsureCertificate applies.
 func isAsApplied(found metav1.Object, annotations map[string]string) bool {
 	ours := inventory.AppliedBy(found, shared.FieldManagerLifecycleManager)
 	if ours == nil {
@@ -62,7 +64,8 @@ func isAsApplied(found metav1.Object, annotations map[string]string) bool {
 		ours.Has(fieldpath.MakePathOrDie("metadata", "labels", shared.LabelManagedBy))
 }
 
-// isOurs tells whether a Secret is the agent's by its label, or by what was applied where somebody took that away.
+// isOurs reports whether a Secret is the agent's, by its label or, if somebody removed the label, by the fields that
+// we applied.
 func isOurs(found metav1.Object) bool {
 	return found.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma || inventory.AppliedBy(found, shared.FieldManagerLifecycleManager) != nil
 }

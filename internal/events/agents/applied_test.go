@@ -16,10 +16,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// change is one that somebody makes to the Secret.
+// change is a change that somebody makes to the Secret.
 type change struct {
 	of func(*corev1.Secret)
-	// foreign is one of nothing that is ours.
+	// foreign is true if the change touches none of our fields.
 	foreign bool
 }
 
@@ -29,16 +29,16 @@ func changes() map[string]change {
 		"another certificate":              {of: func(s *corev1.Secret) { s.Data[shared.CertificateKey] = []byte("of somebody else") }},
 		"no authorities":                   {of: func(s *corev1.Secret) { delete(s.Data, shared.CertificateAuthorityKey) }},
 		"another version":                  {of: func(s *corev1.Secret) { s.Annotations[agents.AnnotationVersion] = "0" }},
-		"no word of whose it is":           {of: func(s *corev1.Secret) { delete(s.Annotations, "from") }},
+		"no annotation of its owner":       {of: func(s *corev1.Secret) { delete(s.Annotations, "from") }},
 		"no label":                         {of: func(s *corev1.Secret) { s.Labels = nil }},
 		"managed fields that were cleared": {of: func(s *corev1.Secret) { s.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 		"an annotation of somebody else's": {of: func(s *corev1.Secret) { s.Annotations["note"] = "mine" }, foreign: true},
 		"a key of somebody else's":         {of: func(s *corev1.Secret) { s.Data["note"] = []byte("mine") }, foreign: true},
-		"a write that leaves it as it was": {of: func(*corev1.Secret) {}, foreign: true},
+		"a write without a change":         {of: func(*corev1.Secret) {}, foreign: true},
 	}
 }
 
-func TestAChangeOfTheSecretIsSeenInItsMetadataAndPutRight(t *testing.T) {
+func TestAChangeOfTheSecretIsSeenInItsMetadataAndCorrected(t *testing.T) {
 	for what, test := range changes() {
 		t.Run(what, func(t *testing.T) { corrects(t, newRemote().Build(), "kyma-system", test) })
 	}
@@ -60,7 +60,7 @@ func TestAChangeOfTheSecretIsSeenInTheMetadataOfARealServer(t *testing.T) {
 	}
 }
 
-// corrects brings a Secret, lets somebody change it, and brings it again.
+// corrects applies a Secret, lets somebody change it, and applies it again.
 func corrects(t *testing.T, remote client.Client, namespace string, test change) {
 	t.Helper()
 	a := newAuthority(t, "one")
@@ -68,7 +68,7 @@ func corrects(t *testing.T, remote client.Client, namespace string, test change)
 	secret.Namespace = namespace
 	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
-	require.False(t, isLostIn(t, remote, namespace), "it is as it was brought")
+	require.False(t, isLostIn(t, remote, namespace), "the Secret is unchanged")
 
 	found := secretOf(t, remote, namespace)
 	test.of(found)
@@ -86,8 +86,8 @@ func corrects(t *testing.T, remote client.Client, namespace string, test change)
 	require.Equal(t, shared.ManagedByKyma, now.Labels[shared.LabelManagedBy])
 }
 
-// Whoever has put back what he had changed owns it: his next change would not be seen.
-func TestWhatSomebodyChangedAndPutBackIsOursAgain(t *testing.T) {
+// A field that somebody changed and changed back belongs to them. Their next change would go unnoticed.
+func TestAFieldThatSomebodyChangedAndChangedBackIsOursAgain(t *testing.T) {
 	a := newAuthority(t, "one")
 	remote, secret := newRemote().Build(), wanted(a.sign(t), a.pem, "1")
 	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
@@ -104,14 +104,14 @@ func TestWhatSomebodyChangedAndPutBackIsOursAgain(t *testing.T) {
 	require.False(t, isLost(t, remote))
 }
 
-func TestASecretThatIsGoneIsLostAndOneOfSomebodyElseIsNot(t *testing.T) {
+func TestADeletedSecretIsLostAndAForeignSecretIsNot(t *testing.T) {
 	require.True(t, isLost(t, newRemote().Build()))
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
-	require.False(t, isLost(t, newRemote().WithObjects(theirs).Build()), "it stays in the way")
+	require.False(t, isLost(t, newRemote().WithObjects(theirs).Build()), "the foreign Secret stays")
 	going := theirs.DeepCopy()
 	going.Labels = map[string]string{shared.LabelManagedBy: shared.ManagedByKyma}
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"example.com/nobody"}
-	require.False(t, isLost(t, newRemote().WithObjects(going).Build()), "nothing can be done before it is gone")
+	require.False(t, isLost(t, newRemote().WithObjects(going).Build()), "nothing can be done before the deletion ends")
 }
 
 func isLost(t *testing.T, remote client.Client) bool {

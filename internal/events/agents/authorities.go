@@ -15,25 +15,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/memo"
 )
 
-// ReasonNoAuthorities: the listener has no certificates yet, or its Secret cannot be read by us.
+// ReasonNoAuthorities means that the listener has no certificates yet, or that we cannot read its Secret.
 const ReasonNoAuthorities = "AuthoritiesPending"
 
-// ReadEvery is for how long a process takes the authorities as it read them.
+// ReadEvery is how long a process uses the authorities before it reads them again.
 const ReadEvery = 5 * time.Second
 
-// Authorities are those in the listener's Secret, which all agents and all API servers that call one trust.
+// Authorities reads the authorities in the listener's Secret. All agents, and all API servers that call an agent,
+// trust them.
 type Authorities struct {
 	reader client.Reader
 	key    types.NamespacedName
 	kept   *memo.Value[[]byte]
 }
 
-// NewAuthorities reads the Secret of the listener; the reader must not be cached.
+// NewAuthorities returns the Authorities in the listener's Secret. The reader must not be cached.
 func NewAuthorities(reader client.Reader, secret types.NamespacedName, now func() time.Time) *Authorities {
 	return &Authorities{reader: reader, key: secret, kept: memo.New[[]byte](ReadEvery, now)}
 }
 
-// Get returns them (PEM), as of some seconds ago. That there are none yet is a Pending fault.
+// Get returns the authorities in PEM, at most ReadEvery old. It returns a Pending fault if there are none yet.
 func (a *Authorities) Get(ctx context.Context) ([]byte, error) { return a.kept.Get(ctx, a.read) }
 
 func (a *Authorities) read(ctx context.Context) ([]byte, error) {
@@ -43,7 +44,7 @@ func (a *Authorities) read(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("read the authorities in Secret %s: %w", a.key, err)
 	}
 	if len(secret.Data[shared.CertificateAuthorityKey]) == 0 {
-		return nil, fault.New(fault.Pending, ReasonNoAuthorities, "Secret %s has no authorities yet, by which agents and the listener recognize each other", a.key)
+		return nil, fault.New(fault.Pending, ReasonNoAuthorities, "Secret %s has no authorities yet for agents and the listener to trust", a.key)
 	}
 	return secret.Data[shared.CertificateAuthorityKey], nil
 }

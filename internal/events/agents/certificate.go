@@ -22,29 +22,30 @@ import (
 )
 
 const (
-	// AnnotationVersion on the Secret in the remote cluster is the version of what was issued.
+	// AnnotationVersion on the Secret in the remote cluster is the version of the issued certificate and authorities.
 	AnnotationVersion = shared.OperatorGroup + "/certificate-version"
-	// ReasonHeldBack: the certificate of a new authority waits until the API server trusts that one.
+	// ReasonHeldBack means that the certificate waits until the API server trusts its new authority.
 	ReasonHeldBack = "AgentCertificateHeldBack"
-	// ReasonNotWritten: the remote cluster refuses the Secret.
+	// ReasonNotWritten means that the remote cluster refuses the Secret.
 	ReasonNotWritten = "AgentCertificateRefused"
 )
 
-// Secret is the Secret skr-webhook-tls as it is to be.
+// Secret is the desired Secret skr-webhook-tls.
 type Secret struct {
 	Namespace                            string
 	Annotations                          map[string]string
 	Certificate, PrivateKey, Authorities []byte
-	// Version changes whenever any of these does.
+	// Version changes whenever one of the fields above changes.
 	Version string
-	// Restart has the agent's pods started again for each certificate: theirs read it when they start.
+	// Restart is true if the agent's pods must be restarted for each certificate, because they read it only when they
+	// start.
 	Restart bool
 }
 
-// EnsureCertificate brings the Secret of the agent to a remote cluster, and returns how many writes that took. A certificate
-// of an authority that the cluster's API server does not trust yet is held back, with a Pending fault: it could not call the
-// agent, which it can with the one that is there. Authorities are brought in any case, for the listener's next certificate
-// may be of a new one.
+// EnsureCertificate applies the agent's Secret in a remote cluster and returns the number of writes. If the cluster's
+// API server does not trust the authority of a new certificate yet, EnsureCertificate keeps the present certificate
+// and returns a Pending fault. With the new one, the API server could no longer call the agent. Authorities are
+// always written, because the listener's next certificate may be signed by a new one.
 func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret) (int, error) {
 	writes, used, err := ensureSecret(ctx, remote, wanted)
 	if !wanted.Restart || len(used) == 0 {
@@ -57,14 +58,15 @@ func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret)
 	return writes + restarts, err
 }
 
-// ensureSecret brings the Secret, and also returns the certificate that is in it then; none where it could not be brought.
+// ensureSecret applies the Secret. It also returns the certificate that the Secret then has; nil if it could not be
+// applied.
 func ensureSecret(ctx context.Context, remote client.Client, wanted Secret) (writes int, used []byte, err error) {
 	key := types.NamespacedName{Namespace: wanted.Namespace, Name: shared.AgentSecret}
 	found := &corev1.Secret{}
 	err = remote.Get(ctx, key, found)
 	switch {
 	case apierrors.IsNotFound(err):
-		// Whatever somebody else has made meanwhile is left alone: this does not force.
+		// This apply does not force, so a Secret that somebody else has created meanwhile is left alone.
 		if writes, err = write(ctx, remote, "create", applied(wanted, corev1.SecretTypeTLS)); err != nil {
 			return 0, nil, err
 		}
@@ -74,7 +76,7 @@ func ensureSecret(ctx context.Context, remote client.Client, wanted Secret) (wri
 	case !found.DeletionTimestamp.IsZero():
 		return 0, nil, fault.New(fault.Transient, ReasonNotWritten, "Secret %s is being deleted", key)
 	case !isOurs(found):
-		return 0, nil, fault.New(fault.Rejected, ReasonNotWritten, "Secret %s of the remote cluster was made by somebody else, and is in the way of the agent's", key)
+		return 0, nil, fault.New(fault.Rejected, ReasonNotWritten, "Secret %s of the remote cluster belongs to somebody else and blocks the agent's Secret: delete it, or create it again under another name", key)
 	case is(found, wanted):
 		return 0, wanted.Certificate, nil
 	}
@@ -100,7 +102,8 @@ func ensureSecret(ctx context.Context, remote client.Client, wanted Secret) (wri
 	return writes, wanted.Certificate, nil
 }
 
-// applied is what is ours in the Secret. It is applied as a whole, so that the cluster takes note that all of it is ours.
+// applied returns all fields of the Secret that are ours. They are applied together, so that the cluster records that
+// we own all of them.
 func applied(wanted Secret, kind corev1.SecretType) *applycorev1.SecretApplyConfiguration {
 	return applycorev1.Secret(shared.AgentSecret, wanted.Namespace).WithType(kind).
 		WithLabels(map[string]string{shared.LabelManagedBy: shared.ManagedByKyma}).
@@ -122,7 +125,8 @@ func data(wanted Secret) map[string][]byte {
 	}
 }
 
-// is tells whether a Secret is as it is to be, and known to the cluster as ours: else nobody would see it changed.
+// is reports whether a Secret is as desired, and the cluster records that we own its fields. Otherwise a change of it
+// would go unnoticed.
 func is(found *corev1.Secret, wanted Secret) bool {
 	for key, value := range data(wanted) {
 		if !bytes.Equal(found.Data[key], value) {
@@ -137,10 +141,10 @@ func is(found *corev1.Secret, wanted Secret) bool {
 	return found.Annotations[AnnotationVersion] == wanted.Version && isAsApplied(found, wanted.Annotations)
 }
 
-// trustedBy are the authorities by which the API server of a remote cluster checks the agent, one pool for each webhook. Where
-// the RemoteAgent was applied, only what it applied counts: what others add beside that, nobody here can give another
-// authority. Before that it is all that upstream has there. There are none where there is no webhook yet: the certificate
-// comes first.
+// trustedBy returns the authorities with which the API server of a remote cluster checks the agent, one pool for each
+// webhook. After the RemoteAgent was applied, only the webhooks that it applied count, because we cannot update the
+// authorities of others. Before that, all of upstream's webhooks count. There are no pools if there is no webhook
+// yet, because the certificate comes first.
 func trustedBy(ctx context.Context, remote client.Client) ([]*x509.CertPool, error) {
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	if err := remote.Get(ctx, types.NamespacedName{Name: shared.AgentName}, configuration); apierrors.IsNotFound(err) {
@@ -162,7 +166,7 @@ func trustedBy(ctx context.Context, remote client.Client) ([]*x509.CertPool, err
 	return pools, nil
 }
 
-// isTrusted tells whether an API server accepts a certificate of the agent for each of its webhooks.
+// isTrusted reports whether an API server accepts a certificate of the agent for each of its webhooks.
 func isTrusted(certificate []byte, by []*x509.CertPool) (bool, error) {
 	leaf, intermediates, err := parse(certificate)
 	if err != nil {
@@ -170,13 +174,14 @@ func isTrusted(certificate []byte, by []*x509.CertPool) (bool, error) {
 	}
 	for _, authorities := range by {
 		if _, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
-			return false, nil //nolint:nilerr // that is what was asked
+			return false, nil //nolint:nilerr // a failed verification is an answer
 		}
 	}
 	return true, nil
 }
 
-// isHeldBack tells whether a certificate has to wait: the API server would refuse it, and accepts the present one.
+// isHeldBack reports whether a new certificate has to wait, because the API server would refuse it and accepts the
+// present one.
 func isHeldBack(ctx context.Context, remote client.Client, present, next []byte) (bool, error) {
 	by, err := trustedBy(ctx, remote)
 	if err != nil {
@@ -184,7 +189,7 @@ func isHeldBack(ctx context.Context, remote client.Client, present, next []byte)
 	}
 	trusted, err := isTrusted(next, by)
 	if err != nil {
-		return false, fault.New(fault.Transient, ReasonNotWritten, "the certificate that was issued cannot be read: %w", err)
+		return false, fault.New(fault.Transient, ReasonNotWritten, "cannot read the issued certificate: %w", err)
 	}
 	if trusted {
 		return false, nil
@@ -193,14 +198,14 @@ func isHeldBack(ctx context.Context, remote client.Client, present, next []byte)
 	return works && err == nil, nil
 }
 
-// parse reads a certificate and those that come after it.
+// parse reads a certificate and the intermediate certificates after it.
 func parse(chain []byte) (*x509.Certificate, *x509.CertPool, error) {
 	var ders [][]byte
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
 		ders = append(ders, block.Bytes)
 	}
 	if len(ders) == 0 {
-		return nil, nil, errors.New("it is not PEM")
+		return nil, nil, errors.New("the certificate is not in PEM format")
 	}
 	leaf, err := x509.ParseCertificate(ders[0])
 	if err != nil {
@@ -217,7 +222,7 @@ func parse(chain []byte) (*x509.Certificate, *x509.CertPool, error) {
 	return leaf, intermediates, nil
 }
 
-// notWritten leaves out what an API server says about the content of a Secret that it refuses.
+// notWritten returns a fault that leaves out what the API server says about the content of a refused Secret.
 func notWritten(verb string, key types.NamespacedName, err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return fault.New(fault.Rejected, ReasonNotWritten, "%s Secret %s: the cluster refuses its content", verb, key)

@@ -52,7 +52,7 @@ func newAuthority(t *testing.T, name string) authority {
 	return authority{certificate, key, encode(der)}
 }
 
-// sign makes a certificate of the agent; its key is no part of the test.
+// sign returns a certificate of the agent. Its key is not part of the test.
 func (a authority) sign(t *testing.T) []byte {
 	t.Helper()
 	template := &x509.Certificate{
@@ -65,7 +65,7 @@ func (a authority) sign(t *testing.T) []byte {
 	return encode(der)
 }
 
-// newRemote is a remote cluster that notes who owns which fields, as a real one does.
+// newRemote returns a remote cluster that records field ownership, as a real one does.
 func newRemote() *fake.ClientBuilder { return fake.NewClientBuilder().WithReturnManagedFields() }
 
 func wanted(certificate, authorities []byte, version string) agents.Secret {
@@ -87,7 +87,7 @@ func secretOf(t *testing.T, remote client.Client, namespace string) *corev1.Secr
 	return secret
 }
 
-func TestTheCertificateIsBroughtOnceAndPutRight(t *testing.T) {
+func TestTheCertificateIsWrittenOnceAndCorrected(t *testing.T) {
 	remote := newRemote().Build()
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
@@ -139,7 +139,7 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 	require.Equal(t, second.Certificate, secretIn(t, remote).Data[shared.CertificateKey])
 }
 
-// applied is what the API server notes of our apply of one webhook.
+// applied returns the managed fields entry of our apply of one webhook.
 func applied(webhook string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: shared.FieldManagerModuleResources, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "admissionregistration.k8s.io/v1",
@@ -159,12 +159,12 @@ func TestWebhooksOfOthersHoldNothingBackOnceOursAreThere(t *testing.T) {
 		webhooks []admissionv1.ValidatingWebhook
 		held     bool
 	}{
-		"upstream's alone, which are still used":   {nil, []admissionv1.ValidatingWebhook{webhook("a", before.pem)}, true},
-		"ours, and one that upstream has left":     {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", both), webhook("b", before.pem)}, false},
-		"ours, with the authority of before":       {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", before.pem), webhook("b", both)}, true},
-		"those of others, after ours have gone":    {[]metav1.ManagedFieldsEntry{applied("gone")}, []admissionv1.ValidatingWebhook{webhook("b", before.pem)}, false},
-		"such as the present one is refused by":    {nil, []admissionv1.ValidatingWebhook{webhook("a", newAuthority(t, "three").pem)}, false},
-		"such as accept no certificate whatsoever": {nil, []admissionv1.ValidatingWebhook{webhook("a", nil)}, false},
+		"only upstream's webhooks, which are still used": {nil, []admissionv1.ValidatingWebhook{webhook("a", before.pem)}, true},
+		"our webhook, and a leftover of upstream":        {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", both), webhook("b", before.pem)}, false},
+		"our webhook, with the former authority":         {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", before.pem), webhook("b", both)}, true},
+		"webhooks of others, after ours were deleted":    {[]metav1.ManagedFieldsEntry{applied("gone")}, []admissionv1.ValidatingWebhook{webhook("b", before.pem)}, false},
+		"a webhook that refuses the present certificate": {nil, []admissionv1.ValidatingWebhook{webhook("a", newAuthority(t, "three").pem)}, false},
+		"a webhook that accepts no certificate":          {nil, []admissionv1.ValidatingWebhook{webhook("a", nil)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remote := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(&admissionv1.ValidatingWebhookConfiguration{
@@ -184,7 +184,7 @@ func TestWebhooksOfOthersHoldNothingBackOnceOursAreThere(t *testing.T) {
 	}
 }
 
-func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
+func TestASecretOfSomebodyElseIsNotOverwritten(t *testing.T) {
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
 	remote := newRemote().WithObjects(theirs).Build()
 	a := newAuthority(t, "one")
@@ -193,7 +193,7 @@ func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
 	require.Empty(t, secretIn(t, remote).Data)
 }
 
-func TestWhatAnAPIServerSaysOfTheSecretIsNoMessage(t *testing.T) {
+func TestTheAPIServersTextAboutTheSecretIsNotRepeated(t *testing.T) {
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
 	remote := interceptor.NewClient(newRemote().Build(), interceptor.Funcs{
@@ -206,7 +206,7 @@ func TestWhatAnAPIServerSaysOfTheSecretIsNoMessage(t *testing.T) {
 	require.NotContains(t, fault.Of(err).Message, "key 1")
 }
 
-// invalid is an error that an API server answers 422 with.
+// invalid is an error for which an API server answers 422.
 type invalid struct{ error }
 
 func (invalid) Status() metav1.Status {

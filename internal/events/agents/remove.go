@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// objects are all that releases of upstream have brought into remote clusters. The webhook goes first, so that nothing is
-// asked of a Service that is gone.
+// objects returns all objects that releases of upstream have created in remote clusters. The webhook comes first, so
+// that it is never called while its Service no longer exists.
 func objects() []agent.Leftover {
 	core, networking := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "networking.k8s.io", Version: "v1"}
 	return append([]agent.Leftover{
@@ -36,14 +36,14 @@ func objects() []agent.Leftover {
 	}, agent.Leftovers()...)
 }
 
-// IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: without events nobody else
-// writes this condition, and it is taken away once everything is gone.
+// IsLeft reports whether upstream had set up its agent for a Kyma and the agent has not been removed since. While
+// events are off, nobody else writes this condition. It is removed after everything was deleted.
 func IsLeft(kyma *v1beta2.Kyma) bool {
 	return meta.FindStatusCondition(kyma.Status.Conditions, string(shared.ConditionSKRWebhook)) != nil
 }
 
-// RemoveRemote removes the agent from a remote cluster, where the namespace is that of the remote Kyma. Only objects that
-// have upstream's label are removed. It returns how many it deleted.
+// RemoveRemote removes the agent from a remote cluster; namespace is the remote Kyma's namespace. It deletes only
+// objects with upstream's label, and returns how many it deleted.
 func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (int, error) {
 	deleted := 0
 	for _, o := range objects() {
@@ -64,8 +64,9 @@ func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (
 	return deleted, nil
 }
 
-// RemoveCertificate removes the certificate of a Kyma's agent from a namespace of the control plane: first what would make
-// its Secret again, then the Secret. Their names say whose they are, and labels of ours of which Kyma of that name.
+// RemoveCertificate removes the certificate of a Kyma's agent from a namespace of the control plane: first the
+// Certificates that would create its Secret again, then the Secret. The name identifies the Kyma's name, and our
+// label identifies its namespace.
 func RemoveCertificate(ctx context.Context, controlPlane client.Client, namespace string, kyma types.NamespacedName) error {
 	key := types.NamespacedName{Namespace: namespace, Name: desired.CertificateName(kyma.Name)}
 	for _, gvk := range []schema.GroupVersionKind{
@@ -83,7 +84,7 @@ func RemoveCertificate(ctx context.Context, controlPlane client.Client, namespac
 	return nil
 }
 
-// remove deletes an object with its uid, where it exists and is such a one.
+// remove deletes an object, with its uid as a precondition, if it exists and such returns true for it.
 func remove(
 	ctx context.Context, c client.Client, gvk schema.GroupVersionKind, key types.NamespacedName, such func(*metav1.PartialObjectMetadata) bool,
 ) (bool, error) {

@@ -15,13 +15,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 )
 
-// LabelRestart on the pods of an agent identifies the certificate that they were started for, where they read it only then.
-// Upstream has a label of this name for the same purpose.
+// LabelRestart on the pods of an agent identifies the certificate that they were started with, for pods that read
+// their certificate only when they start. Upstream uses a label with this name for the same purpose.
 const LabelRestart = shared.OperatorGroup + "/pod-restart-trigger"
 
-// ensureStartedWith has the Deployment of the agent replace its pods where these were started for another certificate, and
-// returns how many writes that took. The label is beside what the agent's Manifest applies, and stays through that. Before
-// that has applied the Deployment, nothing is done: what it changes replaces the pods anyway.
+// ensureStartedWith makes the agent's Deployment replace pods that were started with another certificate, and returns
+// the number of writes. The label is not part of what the agent's Manifest applies, so an apply keeps it. Before the
+// Manifest has applied the Deployment, ensureStartedWith does nothing, because that apply replaces the pods anyway.
 func ensureStartedWith(ctx context.Context, remote client.Client, namespace string, certificate []byte) (int, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: shared.AgentName}
 	found := &appsv1.Deployment{}
@@ -37,7 +37,7 @@ func ensureStartedWith(ctx context.Context, remote client.Client, namespace stri
 	before := found.DeepCopy()
 	metav1.SetMetaDataLabel(&found.Spec.Template.ObjectMeta, LabelRestart, startedWith)
 	if err := remote.Patch(ctx, found, client.MergeFrom(before), client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return 0, fmt.Errorf("restart the pods of Deployment %s for another certificate: %w", key, err)
+		return 0, fmt.Errorf("restart the pods of Deployment %s for a new certificate: %w", key, err)
 	}
 	return 1, nil
 }

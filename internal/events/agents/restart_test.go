@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// deployed is the Deployment of an agent as its Manifest applied it.
+// deployed returns the Deployment of an agent as its Manifest applied it.
 func deployed() *appsv1.Deployment {
 	entry := applied("")
 	entry.APIVersion = "apps/v1"
@@ -28,7 +28,7 @@ func deployed() *appsv1.Deployment {
 	return d
 }
 
-// startedWith is what the pods of the agent were last started for.
+// startedWith returns the certificate that the agent's pods were last started with.
 func startedWith(t *testing.T, remote client.Client) string {
 	t.Helper()
 	d := deployed()
@@ -37,7 +37,7 @@ func startedWith(t *testing.T, remote client.Client) string {
 	return d.Spec.Template.Labels[agents.LabelRestart]
 }
 
-func TestPodsThatReadTheirCertificateOnceAreRestartedForEachAndForNothingElse(t *testing.T) {
+func TestPodsThatReadTheirCertificateOnlyAtStartAreRestartedForEachCertificate(t *testing.T) {
 	remote := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(deployed()).Build()
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
@@ -64,7 +64,7 @@ func TestPodsThatReadTheirCertificateOnceAreRestartedForEachAndForNothingElse(t 
 	require.Empty(t, validation.IsValidLabelValue(startedWith(t, remote)))
 }
 
-func TestARestartThatFailedIsMadeUpFor(t *testing.T) {
+func TestAFailedRestartIsRetried(t *testing.T) {
 	broken := errors.New("not now")
 	failing := true
 	remote := interceptor.NewClient(fake.NewClientBuilder().WithReturnManagedFields().WithObjects(deployed()).Build(), interceptor.Funcs{
@@ -100,7 +100,7 @@ func TestNothingIsRestartedForACertificateThatWaits(t *testing.T) {
 	secret.Restart = true
 	_, err := agents.EnsureCertificate(t.Context(), remote, secret)
 	require.NoError(t, err)
-	require.Empty(t, startedWith(t, remote), "it is still to be taken over")
+	require.Empty(t, startedWith(t, remote), "the Deployment has not been taken over yet")
 
 	require.NoError(t, remote.Delete(t.Context(), upstreams))
 	require.NoError(t, remote.Create(t.Context(), deployed()))

@@ -1,6 +1,6 @@
-// Package agents reads what the agents of an instance should be (Source), brings an agent's certificate to its remote cluster
-// (EnsureCertificate), and removes what an agent of either generation leaves behind there and in the control plane
-// (RemoveRemote, RemoveCertificate).
+// Package agents manages the agents' Secrets and leftovers. Source returns what the agents of an instance should be.
+// EnsureCertificate writes an agent's certificate into its remote cluster. RemoveRemote and RemoveCertificate remove
+// what an agent of either generation leaves behind in the remote cluster and in the control plane.
 package agents
 
 import (
@@ -16,38 +16,39 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Source says what the agents of an instance are to be now.
+// Source returns the desired agent of an instance.
 type Source struct{ Options }
 
-// Options are what a Source needs.
+// Options configures a Source. All fields but Settings are required.
 type Options struct {
 	Settings desired.Settings
 	// Watchers reads the Watchers from a cache.
 	Watchers client.Reader
-	// Authorities returns the certificates (PEM) by which agents and the API servers of their clusters check certificates,
-	// and Address the host:port of the listener. Neither asks for more than once in some seconds. Their errors are faults.
+	// Authorities returns the certificates (PEM) with which agents, and the API servers of their clusters, check
+	// certificates. Address returns the host:port of the listener. Both cache their result for a few seconds, and their
+	// errors are faults.
 	Authorities func(ctx context.Context) ([]byte, error)
 	Address     func(ctx context.Context) (string, error)
-	// Certificate is the version of the certificate of a Kyma's agent, of which nothing else is read.
+	// Certificate returns the version of the certificate of a Kyma's agent. It reads nothing else of the certificate.
 	Certificate func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
 }
 
 // NewSource returns a Source.
 func NewSource(o Options) (*Source, error) {
 	if o.Watchers == nil || o.Authorities == nil || o.Address == nil || o.Certificate == nil {
-		return nil, errors.New("agents: Watchers, authorities, the listener's address and certificates are needed")
+		return nil, errors.New("agents: Options.Watchers, Authorities, Address and Certificate must not be nil")
 	}
 	o.Settings = o.Settings.WithDefaults()
 	return &Source{o}, nil
 }
 
-// Certificate is the version of the certificate of a Kyma's agent.
+// Certificate returns the version of the certificate of a Kyma's agent.
 func (s *Source) Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error) {
 	return s.Options.Certificate(ctx, kyma)
 }
 
-// Spec returns the desired agent. If a part cannot be read now, it returns an error instead of a smaller spec: nothing is
-// removed because it was not found.
+// Spec returns the desired agent. If a part cannot be read now, Spec returns an error instead of a smaller spec, so
+// that nothing is removed only because it was not found.
 func (s *Source) Spec(ctx context.Context) (agent.Spec, error) {
 	var list v1beta2.WatcherList
 	if err := s.Watchers.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -68,7 +69,7 @@ func (s *Source) Spec(ctx context.Context) (agent.Spec, error) {
 	}, nil
 }
 
-// Version changes when the spec does, and when it becomes unknown or known.
+// Version changes when the spec changes, and when the spec becomes unknown or known.
 func (s *Source) Version(ctx context.Context) (string, error) {
 	spec, err := s.Spec(ctx)
 	if err == nil {

@@ -36,7 +36,7 @@ func watcher(namespace, name string, change func(*v1beta2.Watcher)) v1beta2.Watc
 	return w
 }
 
-func TestWhatAgentsAreToBeFollowsWatchersAndIsNeverGuessed(t *testing.T) {
+func TestTheSpecOfAgentsFollowsWatchersAndIsNeverGuessed(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	one := watcher("kcp-system", "kyma", nil)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// certManager asks cert-manager for certificates.
+// certManager requests certificates from cert-manager.
 type certManager struct{}
 
 func (certManager) kind() schema.GroupVersionKind {
@@ -41,8 +41,8 @@ func (certManager) status(certificate *unstructured.Unstructured) string {
 	return says(reason, message)
 }
 
-// renew sets the condition by which cert-manager issues a certificate again, as its command line does. The Secret keeps what
-// it has meanwhile.
+// renew sets the condition that makes cert-manager issue a certificate again, as cert-manager's command line does.
+// Meanwhile, the Secret keeps the present certificate.
 func (c certManager) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error {
 	issuing, _ := condition(certificate, "Issuing")
 	if status, _, _ := unstructured.NestedString(issuing, "status"); status == "True" || certificate.GetUID() == "" {
@@ -68,7 +68,7 @@ func (c certManager) renew(ctx context.Context, o Options, certificate *unstruct
 	return notWritten("renew", changed, o.Client.Status().Update(ctx, changed, fieldOwner()))
 }
 
-// condition is the condition of this type, and where it is in the list; nil and -1 where there is none.
+// condition returns the condition of this type and its index in the list; nil and -1 if there is none.
 func condition(object *unstructured.Unstructured, kind string) (map[string]any, int) {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if err != nil {

@@ -22,25 +22,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// wanted is a certificate that is asked for.
+// wanted describes a certificate to request.
 type wanted struct {
 	name, secret, commonName string
 	names                    []string
 	labels                   map[string]string
 }
 
-// maker is a kind of Certificate, and how it is asked.
+// maker is a kind of Certificate resource of an external issuer.
 type maker interface {
 	kind() schema.GroupVersionKind
-	// spec is what is asked for.
+	// spec returns the spec of the Certificate to request.
 	spec(o Options, w wanted) map[string]any
-	// status is what the issuer says, for people.
+	// status returns the issuer's status text for people.
 	status(certificate *unstructured.Unstructured) string
-	// renew asks for another certificate with the same content, unless that was done already.
+	// renew requests another certificate with the same content, unless that was already requested.
 	renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error
 }
 
-// external asks an issuer of somebody else's by Certificate resources.
+// external requests certificates from an external issuer with Certificate resources.
 type external struct {
 	*keeper
 	maker maker
@@ -67,13 +67,13 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 	pair := pairOf(secret)
 	leaf, err := pair.Leaf()
 	if err != nil || leaf.Subject.CommonName != request.CommonName || !pki.HasNames(leaf, request.DNSNames) || !e.Now().Before(leaf.NotAfter) {
-		return Issued{}, pending("the certificate %s/%s is not issued yet%s", e.Namespace, name, e.maker.status(certificate))
+		return Issued{}, pending("certificate %s/%s is not issued yet%s", e.Namespace, name, e.maker.status(certificate))
 	}
 	if pki.IsRevoked(leaf.SerialNumber, request.Revoked) {
 		if err := e.maker.renew(ctx, e.Options, certificate); err != nil {
 			return Issued{}, err
 		}
-		return Issued{}, pending("the certificate %s/%s is revoked, and not issued again yet%s", e.Namespace, name, e.maker.status(certificate))
+		return Issued{}, pending("certificate %s/%s is revoked and has not been issued again yet%s", e.Namespace, name, e.maker.status(certificate))
 	}
 	authority := pki.AuthorityOf(pair.Certificate, pki.Parse(secret.Data[shared.CertificateAuthorityKey]))
 	if authority == nil {
@@ -89,8 +89,9 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 	}
 	if present, ok := known.State.In(rotation.Present); ok && present.Fingerprint != signer && leaf.NotBefore.Before(present.Since) {
 		if a, has := known.State.Of(signer); has && a.Phase == rotation.Former {
-			// What is there is used until it is issued again. A certificate that the former authority signed after the other
-			// became the present one is not asked for again: its issuer has two.
+			// The present certificate is used until the new one is issued. The former authority may have signed a certificate
+			// after another authority became the present one. That certificate is not requested again, because its issuer has
+			// two authorities.
 			if err := e.maker.renew(ctx, e.Options, certificate); err != nil {
 				return Issued{}, err
 			}
@@ -100,12 +101,12 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 }
 
 func withoutAuthority(secret *corev1.Secret) error {
-	return fault.New(fault.Rejected, ReasonNoAuthority, "the issuer does not say in %s of Secret %s/%s which authority signed its certificate",
+	return fault.New(fault.Rejected, ReasonNoAuthority, "key %s of Secret %s/%s does not contain the authority that signed its certificate",
 		shared.CertificateAuthorityKey, secret.Namespace, secret.Name).
-		WithHint("configure an issuer with a certificate authority of its own: public ones are not trusted for events")
+		WithHint("configure an issuer with its own certificate authority; public authorities are not trusted for events")
 }
 
-// accepted returns whom agents and listener trust, once the listener trusts this authority as well.
+// accepted returns the trusted authorities after the listener trusts this authority as well.
 func (e external) accepted(ctx context.Context, authority *x509.Certificate) (record, error) {
 	signer := pki.Fingerprint(authority)
 	known, err := e.loadCached(ctx)
@@ -127,7 +128,8 @@ func (e external) accepted(ctx context.Context, authority *x509.Certificate) (re
 	return known, nil
 }
 
-// mark marks the Secret with what others may know of its certificate, and takes away the marks of former issuers.
+// mark adds public facts about the certificate to the Secret as annotations and labels, and removes the marks of
+// former issuers.
 func (e external) mark(ctx context.Context, secret *corev1.Secret, annotations, labels map[string]string) error {
 	former := e.others(secret)
 	if contains(secret.Annotations, annotations) && contains(secret.Labels, labels) && len(former) == 0 {
@@ -140,20 +142,21 @@ func (e external) mark(ctx context.Context, secret *corev1.Secret, annotations, 
 	return notWritten("mark", secret, e.Client.Patch(ctx, marked, patch, fieldOwner()))
 }
 
-// others are those of the makers of a Secret that are not this one.
+// others returns the makers of a Secret other than this one.
 func (e external) others(secret *corev1.Secret) []external {
 	return slices.DeleteFunc(makers(secret), func(other external) bool { return other.maker.kind() == e.maker.kind() })
 }
 
-// request makes the Certificate what is wanted, and returns it. What another issuer was asked for is removed before, so that
-// one alone writes the Secret, which is nil where there is none. kyma is empty for the listener's.
+// request applies the Certificate as wanted, and returns it. It first removes what was requested from another issuer,
+// so that only one issuer writes the Secret. secret is nil if it does not exist. kyma is empty for the listener's
+// certificate.
 func (e external) request(ctx context.Context, secret *corev1.Secret, namespace, kyma string, w wanted) (*unstructured.Unstructured, error) {
 	found, err := e.get(ctx, w.name)
 	if err != nil {
 		return nil, err
 	}
 	former := e.others(secret)
-	if found == nil { // it is asked for the first time: the other one may not have issued anything yet
+	if found == nil { // this is the first request; the other issuer may not have issued anything yet
 		former = slices.DeleteFunc(externals(), func(other external) bool { return other.maker.kind() == e.maker.kind() })
 	}
 	if err := e.removeCertificates(ctx, former, w.name, namespace, kyma); err != nil {
@@ -186,13 +189,13 @@ func (e external) request(ctx context.Context, secret *corev1.Secret, namespace,
 	return object, nil
 }
 
-// notWritten adds to notWritten that what is asked for may be of a kind that is not there. That of a Certificate has no
-// secrets, so that what the API server says about it helps.
+// notWritten extends the function notWritten for Certificates: their kind may be missing in the control plane. A
+// Certificate contains no secrets, so the API server's text about it is repeated.
 func (e external) notWritten(verb string, object client.Object, err error) error {
 	switch {
 	case meta.IsNoMatchError(err):
-		missing := fault.New(fault.Transient, ReasonNotInstalled, "the control plane has no Certificates of %s", e.maker.kind().GroupVersion()).
-			WithHint("install what serves them, or choose another issuer by --cert-management")
+		missing := fault.New(fault.Transient, ReasonNotInstalled, "the control plane does not serve Certificates of %s", e.maker.kind().GroupVersion()).
+			WithHint("install the issuer, or choose another one with --cert-management")
 		missing.SlowRetry = true
 		return missing
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
@@ -202,14 +205,14 @@ func (e external) notWritten(verb string, object client.Object, err error) error
 	}
 }
 
-// get reads a Certificate; nil where there is none.
+// get reads a Certificate; nil if it does not exist.
 func (e external) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(e.maker.kind())
 	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.Namespace, Name: name}, found)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // a missing Certificate is an ordinary case
 	case err != nil:
 		found.SetNamespace(e.Namespace)
 		found.SetName(name)
@@ -232,8 +235,8 @@ func (e external) Remove(ctx context.Context, namespace, kyma string) error {
 	return e.removeSecret(ctx, namespace, kyma)
 }
 
-// removeCertificates deletes the Certificates of this name by which these issuers are asked, and returns a Pending fault until
-// they are gone. kyma is empty for the listener's.
+// removeCertificates deletes the Certificates with this name of the given issuers, and returns a Pending fault until
+// they no longer exist. kyma is empty for the listener's certificate.
 func (k *keeper) removeCertificates(ctx context.Context, of []external, name, namespace, kyma string) error {
 	for _, each := range of {
 		each.keeper = k
@@ -247,7 +250,7 @@ func (k *keeper) removeCertificates(ctx context.Context, of []external, name, na
 func (e external) removeCertificate(ctx context.Context, name, namespace, kyma string) error {
 	found, err := e.get(ctx, name)
 	if fault.Of(err).Reason == ReasonNotInstalled {
-		return nil // then there is none, nor anybody who would make the Secret
+		return nil // there is no Certificate, and no controller that would create the Secret
 	}
 	if err != nil || found == nil || kyma != "" && checkOwner(found, namespace, kyma) != nil {
 		return err
@@ -263,7 +266,7 @@ func (e external) removeCertificate(ctx context.Context, name, namespace, kyma s
 	return pending("Certificate %s/%s is being deleted", e.Namespace, name)
 }
 
-// covers tells whether all that is wanted is there. Servers and issuers add fields of their own.
+// covers reports whether found contains everything in wanted. Servers and issuers add fields of their own.
 func covers(found, wanted any) bool {
 	fields, ok := wanted.(map[string]any)
 	if !ok {
@@ -281,7 +284,7 @@ func covers(found, wanted any) bool {
 	return true
 }
 
-// strings as the content of unstructured objects.
+// list and object convert strings to the content of unstructured objects.
 func list(of []string) []any {
 	return lists.Map(of, func(each string) any { return each })
 }
@@ -294,7 +297,7 @@ func object(of map[string]string) map[string]any {
 	return all
 }
 
-// says is what an issuer says, as the end of a sentence.
+// says returns an issuer's texts as the end of a sentence.
 func says(words ...string) string {
 	text := ""
 	for _, each := range words {

@@ -20,30 +20,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// observation is what is known beside the Secrets of authorities and listener.
+// observation holds facts that are not in the Secrets of authorities and listener.
 type observation struct {
-	// seen are authorities that certificates were signed by.
+	// seen are authorities that have signed certificates.
 	seen []*x509.Certificate
-	// offered is the listener's certificate of an issuer of somebody else's.
+	// offered is the listener certificate from an external issuer.
 	offered *corev1.Secret
-	// agents are those that have a certificate, by authority; nil where nobody counted.
+	// agents counts the agents with a certificate, by authority; nil if they were not counted.
 	agents *agents
 }
 
-// agents are how many agents have a certificate of an authority, by its fingerprint; empty where it is not known.
+// agents holds the number of agents with a certificate of each authority, by its fingerprint. The empty fingerprint
+// stands for an unknown authority.
 type agents struct {
 	count map[string]int
-	// first names the first few Kymas of each.
+	// first holds the names of the first few Kymas of each authority.
 	first map[string][]string
 }
 
-// maxNamed is how many Kymas are named.
+// maxNamed is the maximum number of Kymas named per authority.
 const maxNamed = 5
 
 // agentPage is the size of a page of Secrets' metadata.
 const agentPage = 500
 
-// AgentSecrets selects the Secrets of agents of an instance.
+// AgentSecrets returns a selector for the Secrets of an instance's agents.
 func AgentSecrets(managedBy string) (labels.Selector, error) {
 	exists, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
 	if err != nil {
@@ -52,8 +53,8 @@ func AgentSecrets(managedBy string) (labels.Selector, error) {
 	return labels.SelectorFromSet(labels.Set{shared.LabelPurpose: PurposeAgent, shared.LabelManagedBy: managedBy}).Add(*exists), nil
 }
 
-// countAgents counts the agents of the whole fleet by their Secrets' metadata, and those that still have a certificate that
-// upstream asked for. Expired certificates do not count.
+// countAgents counts the agents of the whole fleet by their Secrets' metadata, including agents that still have a
+// certificate requested by upstream. Expired certificates do not count.
 func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
 	ours, err := AgentSecrets(k.ManagedBy)
 	if err != nil {
@@ -79,13 +80,13 @@ func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
 	return counted, nil
 }
 
-// add counts an agent. Which authority signed what upstream asked for is not known.
+// add counts an agent. The authority of certificates requested by upstream is unknown.
 func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
 	name := secret.Labels[LabelKymaNamespace] + "/" + secret.Labels[shared.LabelKymaName]
 	if secret.Labels[shared.LabelPurpose] == purposeUpstream {
 		kyma, ok := strings.CutSuffix(secret.Name, desired.CertificateName(""))
 		if !ok {
-			return // such as that of the authority
+			return // not an agent's Secret, for example the authority's
 		}
 		name = kyma
 	}
@@ -99,17 +100,17 @@ func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
 	}
 }
 
-// facts are the two Secrets as they were read together.
+// facts holds the two Secrets as they were read together.
 type facts struct {
 	listener *corev1.Secret
 	record   record
 	observed rotation.Facts
-	// news is true where the record has authorities that are not in its Secret yet.
+	// news is true if the record has authorities that are not in its Secret yet.
 	news bool
 }
 
-// read reads the listener's Secret and then the record: what is published from a record is refused where somebody published
-// from a later one meanwhile.
+// read reads the listener's Secret before the record. So publishing a record fails with a conflict if somebody has
+// published a later record meanwhile.
 func (k *keeper) read(ctx context.Context, o observation) (facts, error) {
 	listener, err := k.getSecret(ctx, k.ListenerSecret)
 	if err != nil {
@@ -151,7 +152,7 @@ func (k *keeper) read(ctx context.Context, o observation) (facts, error) {
 	return s, nil
 }
 
-// authorityIn is the authority that signed the certificate in a Secret, as that says itself.
+// authorityIn returns the authority in a Secret that signed the certificate in the same Secret; nil if there is none.
 func authorityIn(secret *corev1.Secret) *x509.Certificate {
 	if secret == nil {
 		return nil
@@ -159,7 +160,7 @@ func authorityIn(secret *corev1.Secret) *x509.Certificate {
 	return pki.AuthorityOf(secret.Data[shared.CertificateKey], pki.Parse(secret.Data[shared.CertificateAuthorityKey]))
 }
 
-// serverOf is the listener's certificate in a Secret.
+// serverOf returns the listener's certificate in a Secret.
 func (k *keeper) serverOf(secret *corev1.Secret, authorities []*x509.Certificate) rotation.Server {
 	leaf, err := pairOf(secret).Leaf()
 	if err != nil {

@@ -28,13 +28,13 @@ import (
 
 var errDied = errors.New("the process died")
 
-// control is a control plane in memory, with a clock.
+// control is an in-memory control plane with a clock.
 type control struct {
 	client.Client
 	t      *testing.T
 	now    time.Time
 	writes int
-	// diesAt is the number of the write at which the process dies; written is whether that one is done.
+	// diesAt is the number of the write at which the process dies. written is whether that write still happens.
 	diesAt  int
 	written bool
 }
@@ -72,7 +72,7 @@ func newControl(t *testing.T, objects ...client.Object) *control {
 		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			return c.write(func() error {
 				err := w.Apply(ctx, o, opts...)
-				// What a real API server makes has a uid.
+				// A real API server sets a uid.
 				made, ok := o.(client.Object)
 				if err != nil || !ok || made.GetUID() != "" {
 					return err
@@ -103,7 +103,8 @@ func (c *control) write(do func() error) error {
 	return errDied
 }
 
-// options are quick: authorities live for 25 days, certificates for 6, and agents receive things within one.
+// options returns options with short periods: authorities live for 25 days, certificates for 6, and agents receive
+// updates within one.
 func (c *control) options(of Management) Options {
 	o := Options{
 		Client: c, Management: of, Namespace: "istio-system", ListenerNames: []string{"listener.example.com", "127.0.0.1"},
@@ -150,7 +151,7 @@ func (c *control) secret(name string) *corev1.Secret {
 	return secret
 }
 
-// ask annotates the Secret of authorities, as a person would.
+// ask annotates the Secret of authorities, as an operator would.
 func (c *control) ask() {
 	c.t.Helper()
 	secret := c.secret(AuthoritySecret)
@@ -158,7 +159,7 @@ func (c *control) ask() {
 	require.NoError(c.t, c.Update(c.t.Context(), secret))
 }
 
-// shown is what one side of a connection has.
+// shown is what one side of a connection presents and trusts.
 type shown struct {
 	pair        pki.Pair
 	authorities []byte
@@ -169,7 +170,8 @@ func (c *control) listener() shown {
 	return shown{pairOf(secret), secret.Data[shared.CertificateAuthorityKey]}
 }
 
-// connect connects an agent to the listener by mutual TLS, at a time. It fails where either refuses the other.
+// connect connects an agent to the listener by mutual TLS at a given time. It returns an error if either side refuses
+// the other.
 func connect(agent, listener shown, at time.Time) error {
 	clientSide, serverSide := net.Pipe()
 	defer func() { _, _ = clientSide.Close(), serverSide.Close() }()
@@ -209,7 +211,7 @@ func connect(agent, listener shown, at time.Time) error {
 	return errors.Join(err, <-accepted)
 }
 
-// called is whether an API server that was given a bundle calls a webhook that shows a certificate.
+// called returns an error if an API server with this bundle refuses the certificate of a webhook.
 func called(webhook pki.Pair, bundle []byte, at time.Time) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(bundle)

@@ -59,10 +59,11 @@ func (p *place) options(of certificates.Management) certificates.Options {
 	return o
 }
 
-// rotates gives an issuer another authority.
+// rotates replaces the authority of an issuer.
 type rotates interface{ Rotate(t testing.TB) }
 
-// runs runs what issues certificates: cert-manager's own controllers, or a stand-in for Gardener's; nil where we do.
+// runs starts the issuer: cert-manager's own controllers, or a stand-in for Gardener's. It returns nil if we issue
+// certificates ourselves.
 func (p *place) runs(of certificates.Management) rotates {
 	p.t.Helper()
 	if of == certificates.SelfManaged {
@@ -75,7 +76,7 @@ func (p *place) runs(of certificates.Management) rotates {
 	return certmanager.Run(p.t, p, testfleet.Require(p.t, "LM_TEST_CONTROL_PLANE"), types.NamespacedName{Namespace: p.namespace, Name: p.options(of).IssuerName})
 }
 
-// await rotates and asks until the certificate is issued.
+// await rotates and requests the certificate until it is issued.
 func (p *place) await(of certificates.Management, request certificates.Request, until func(certificates.Issued) bool) certificates.Issued {
 	p.t.Helper()
 	authorities, err := certificates.New(p.options(of))
@@ -101,7 +102,7 @@ func (p *place) secret(name string) *corev1.Secret {
 	return secret
 }
 
-// connect sends a request to a listener that has what its Secret says.
+// connect sends a request to a listener that uses its Secret.
 func (p *place) connect(issued certificates.Issued) string {
 	p.t.Helper()
 	secret := p.secret(certificates.DefaultListenerSecret)
@@ -163,12 +164,12 @@ func TestEachIssuerIssuesACertificateThatTheListenerAcceptsAndReplacesItsAuthori
 	}
 }
 
-// replaceAuthority replaces the authority that certificates are signed with: our own, or that of a controller.
+// replaceAuthority replaces the authority that signs certificates: ours, or a controller's.
 func (p *place) replaceAuthority(signer rotates) {
 	p.t.Helper()
 	if signer != nil {
 		signer.Rotate(p.t)
-		// The controller renews its certificate weeks later. Without the Secret, the issuer asks for it at once.
+		// The controller would renew its certificate only weeks later. Without the Secret, the issuer requests it at once.
 		require.NoError(p.t, p.Delete(p.t.Context(), p.secret(certificates.ListenerCertificateSecret)))
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// gardener asks Gardener's certificate management for certificates.
+// gardener requests certificates from Gardener's certificate management.
 type gardener struct{}
 
 func (gardener) kind() schema.GroupVersionKind {
@@ -40,8 +40,8 @@ func (gardener) status(certificate *unstructured.Unstructured) string {
 	return says(state, message)
 }
 
-// renew asks for a certificate that is newer than now. The Secret keeps what it has meanwhile. Where that was asked for less
-// than a day ago, it is waited for.
+// renew requests a certificate that is newer than now. Meanwhile, the Secret keeps the present certificate. If a
+// renewal was requested less than a day ago, renew does nothing, and the caller waits for it.
 func (gardener) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) error {
 	asked, _, _ := unstructured.NestedString(certificate.Object, "spec", "ensureRenewedAfter")
 	now := o.Now().UTC()
@@ -56,7 +56,8 @@ func (gardener) renew(ctx context.Context, o Options, certificate *unstructured.
 	return notWritten("renew", changed, o.Client.Patch(ctx, changed, patch, fieldOwner()))
 }
 
-// withNames adds DNS names, and IP addresses where the kind has a field for them; else they are among the DNS names.
+// withNames adds DNS names, and IP addresses if the kind has a field for them. Otherwise IP addresses are added to
+// the DNS names.
 func withNames(spec map[string]any, addresses string, names []string) {
 	var dns, ips []string
 	for _, name := range names {

@@ -16,79 +16,83 @@ import (
 
 // Names of objects in the namespace of certificates.
 const (
-	// AuthoritySecret has the authorities that agents and listener trust, and the private keys of ours.
+	// AuthoritySecret holds the authorities that agents and listener trust, and the private keys of our own ones.
 	AuthoritySecret = "klm-watcher-authority"
-	// ListenerCertificate is the Certificate that asks another issuer for the listener's, and ListenerCertificateSecret the
-	// Secret that it is issued in.
+	// ListenerCertificate is the Certificate that requests the listener's certificate from an external issuer.
+	// ListenerCertificateSecret is the Secret that the issuer writes.
 	ListenerCertificate       = "klm-listener"
 	ListenerCertificateSecret = "klm-listener-tls"
-	// UpstreamAuthoritySecret has the authority by which upstream's issuer signs, and which is its gateway's certificate as well.
+	// UpstreamAuthoritySecret holds the authority of upstream's issuer. Its certificate is also the certificate of
+	// upstream's gateway.
 	UpstreamAuthoritySecret = "klm-watcher"
 )
 
-// AgentCertificate is the name of the Certificate and Secret of the agent of a Kyma.
+// AgentCertificate returns the name of the Certificate and Secret of a Kyma's agent.
 func AgentCertificate(kyma string) string { return desired.CertificateName(kyma) }
 
-// Labels and annotations of the Secrets of agents, beside the labels `kyma-name` and `managed-by`. None has a secret.
+// Labels and annotations of agents' Secrets, in addition to the labels `kyma-name` and `managed-by`. None holds a
+// secret.
 const (
 	// LabelKymaNamespace is the namespace of the Kyma.
 	LabelKymaNamespace = shared.OperatorGroup + "/kyma-namespace"
 	// PurposeAgent and PurposeListener are values of the label `purpose`.
 	PurposeAgent    = "agent-certificate"
 	PurposeListener = "listener-certificate"
-	// purposeUpstream is its value on the Secrets that upstream has made for agents.
+	// purposeUpstream is the value of this label on Secrets that upstream created for agents.
 	purposeUpstream = "klm-watcher-cert-manager"
 	// AnnotationSigner is the fingerprint of the authority that signed the certificate.
 	AnnotationSigner = shared.OperatorGroup + "/certificate-signer"
-	// AnnotationNotAfter is when the certificate expires, AnnotationRenewal when it is to be renewed; both RFC 3339.
+	// AnnotationNotAfter is when the certificate expires, and AnnotationRenewal when it has to be renewed. Both are RFC
+	// 3339.
 	AnnotationNotAfter = shared.OperatorGroup + "/certificate-not-after"
 	AnnotationRenewal  = shared.OperatorGroup + "/certificate-renewal"
-	// AnnotationRotate on the Secret of authorities, with any value, asks for another authority of ours. It is taken away
-	// when that is made.
+	// AnnotationRotate on the Secret of authorities, with any value, requests another authority of ours. It is removed
+	// when that authority is created.
 	AnnotationRotate = shared.OperatorGroup + "/rotate-authority"
 )
 
 // Reasons of faults.
 const (
-	// ReasonPending: the certificate is not issued yet.
+	// ReasonPending means that the certificate is not issued yet.
 	ReasonPending = "CertificatePending"
-	// ReasonNameTaken: the certificate's name is used for another Kyma.
+	// ReasonNameTaken means that the certificate's name is used for another Kyma.
 	ReasonNameTaken = "CertificateNameTaken"
-	// ReasonNoAuthority: the issuer does not say which authority signed.
+	// ReasonNoAuthority means that the issuer does not say which authority signed.
 	ReasonNoAuthority = "CertificateWithoutAuthority"
-	// ReasonUnreadable: the Secret of authorities cannot be read.
+	// ReasonUnreadable means that the Secret of authorities cannot be read.
 	ReasonUnreadable = "AuthoritiesUnreadable"
-	// ReasonNotInstalled: the control plane does not have the issuer's kinds.
+	// ReasonNotInstalled means that the control plane does not serve the issuer's kinds.
 	ReasonNotInstalled = "IssuerNotInstalled"
-	// ReasonRefused: the control plane refuses an object.
+	// ReasonRefused means that the control plane refuses an object.
 	ReasonRefused = "CertificateRefused"
 )
 
-// Request says which certificate an agent needs.
+// Request describes the certificate that an agent needs.
 type Request struct {
-	// Namespace and Kyma name the Kyma.
+	// Namespace and Kyma identify the Kyma.
 	Namespace, Kyma string
 	// CommonName is the runtime id.
 	CommonName string
-	// DNSNames are those of the agent's webhook.
+	// DNSNames are the DNS names of the agent's webhook.
 	DNSNames []string
-	// Revoked has the serial numbers of certificates that are not to be used any more (pki.IsRevoked).
+	// Revoked lists the serial numbers of certificates that must no longer be used (pki.IsRevoked).
 	Revoked string
 }
 
-// Issued is what an agent needs.
+// Issued holds the certificate, key and authorities that an agent needs.
 type Issued struct {
-	// Certificate and PrivateKey are the agent's, Authorities whom it trusts, and by whom it may be trusted; all in PEM.
+	// Certificate and PrivateKey are the agent's. Authorities are trusted by the agent and by those who call it. All are
+	// in PEM.
 	Certificate, PrivateKey, Authorities []byte
 	// NotAfter is when the certificate expires.
 	NotAfter time.Time
-	// Version changes whenever any of that does. It has no secret in it.
+	// Version changes whenever one of the fields above changes. It contains no secret.
 	Version string
 	// Signer is the fingerprint of the authority that signed the certificate.
 	Signer string
 }
 
-// String leaves out what is secret.
+// String returns a text without secrets.
 func (i Issued) String() string { return fmt.Sprintf("certificate %s until %s", i.Version, i.NotAfter) }
 
 // GoString is String.
@@ -96,15 +100,15 @@ func (i Issued) GoString() string { return i.String() }
 
 // Issuer issues the certificates of agents.
 type Issuer interface {
-	// Ensure asks for the certificate and returns it, once agent and listener accept each other with it; until then it
-	// returns a Pending fault. Where all is as it should be it writes nothing.
+	// Ensure requests the certificate and returns it after agent and listener accept each other with it. Before that, it
+	// returns a Pending fault. If everything is as desired, Ensure writes nothing.
 	Ensure(ctx context.Context, request Request) (Issued, error)
-	// Remove removes the certificate of the agent of a Kyma: first what would make the Secret again, then the Secret.
-	// What belongs to a Kyma of that name in another namespace stays.
+	// Remove removes the certificate of a Kyma's agent: first the Certificate that would create the Secret again, then
+	// the Secret. Objects of a Kyma with the same name in another namespace stay.
 	Remove(ctx context.Context, namespace, kyma string) error
 }
 
-// maker is how an issuer of somebody else's is asked; nil where we sign ourselves.
+// maker returns the maker of an external issuer; nil if we sign ourselves.
 func (m Management) maker() maker {
 	switch m {
 	case CertManagerManaged:
@@ -116,7 +120,7 @@ func (m Management) maker() maker {
 	return nil
 }
 
-// NewIssuer returns the issuer that Options.Management names.
+// NewIssuer returns the Issuer for Options.Management.
 func NewIssuer(o Options) (Issuer, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -127,7 +131,7 @@ func NewIssuer(o Options) (Issuer, error) {
 	return &Self{newKeeper(o)}, nil
 }
 
-// versionOf is a digest of what is public.
+// versionOf returns a digest of public data.
 func versionOf(certificate, authorities []byte) string {
 	sum := sha256.New()
 	sum.Write(certificate)
@@ -136,7 +140,7 @@ func versionOf(certificate, authorities []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// pendingRetry is when to ask again for what is not issued yet.
+// pendingRetry is the pause before a certificate that is not issued yet is requested again.
 const pendingRetry = 5 * time.Second
 
 func pending(format string, args ...any) error {

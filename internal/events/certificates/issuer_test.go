@@ -58,7 +58,7 @@ func TestACertificateIsForTheAgentOfAKyma(t *testing.T) {
 	require.Equal(t, issued.PrivateKey, secret.Data[shared.PrivateKeyKey])
 }
 
-func TestWhereAllIsAsItShouldBeNothingIsWritten(t *testing.T) {
+func TestNothingIsWrittenIfEverythingIsAsDesired(t *testing.T) {
 	for _, of := range []Management{SelfManaged, CertManagerManaged, GardenerManaged} {
 		t.Run(string(of), func(t *testing.T) {
 			f := newFleet(newControl(t), of, "a")
@@ -72,7 +72,7 @@ func TestWhereAllIsAsItShouldBeNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestACertificateIsReplacedOnlyWhereItMustBe(t *testing.T) {
+func TestACertificateIsReplacedOnlyIfNecessary(t *testing.T) {
 	changed := func(edit func(*Request)) Request {
 		request := requestOf("a")
 		edit(&request)
@@ -83,11 +83,11 @@ func TestACertificateIsReplacedOnlyWhereItMustBe(t *testing.T) {
 		request Request
 		issued  bool
 	}{
-		"nothing has changed":      {time.Hour, requestOf("a"), false},
-		"the names come otherwise": {time.Hour, changed(func(r *Request) { r.DNSNames = []string{r.DNSNames[1], r.DNSNames[0]} }), false},
-		"another name":             {time.Hour, changed(func(r *Request) { r.DNSNames = append(r.DNSNames, "x.example.com") }), true},
-		"another runtime id":       {time.Hour, changed(func(r *Request) { r.CommonName = "other" }), true},
-		"it is to be renewed":      {2*day + time.Hour, requestOf("a"), true},
+		"nothing has changed":               {time.Hour, requestOf("a"), false},
+		"the names are in another order":    {time.Hour, changed(func(r *Request) { r.DNSNames = []string{r.DNSNames[1], r.DNSNames[0]} }), false},
+		"another name":                      {time.Hour, changed(func(r *Request) { r.DNSNames = append(r.DNSNames, "x.example.com") }), true},
+		"another runtime id":                {time.Hour, changed(func(r *Request) { r.CommonName = "other" }), true},
+		"the certificate has to be renewed": {2*day + time.Hour, requestOf("a"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			control := newControl(t)
@@ -149,7 +149,7 @@ func TestACertificateOfAnotherKymaIsNeitherUsedNorRemoved(t *testing.T) {
 	}
 }
 
-func TestWhatWouldMakeTheSecretAgainIsRemovedFirst(t *testing.T) {
+func TestTheCertificateIsRemovedBeforeItsSecret(t *testing.T) {
 	for of, kind := range map[Management]schema.GroupVersionKind{CertManagerManaged: certmanager.CertManager, GardenerManaged: certmanager.Gardener} {
 		t.Run(string(of), func(t *testing.T) {
 			f := newFleet(newControl(t), of, "a")
@@ -206,7 +206,7 @@ func TestAnIssuerIsAskedForWhatTheAgentNeeds(t *testing.T) {
 	require.Equal(t, "ClusterIssuer", certManager{}.spec(o, wanted{})["issuerRef"].(map[string]any)["kind"]) //nolint:errcheck,forcetypeassert // a test
 }
 
-func TestWhyACertificateIsNotIssuedIsSaid(t *testing.T) {
+func TestTheReasonWhyACertificateIsNotIssuedIsReported(t *testing.T) {
 	c := newControl(t)
 	_, err := c.issuer(CertManagerManaged).Ensure(t.Context(), requestOf("a"))
 	requirePending(t, err)
@@ -234,7 +234,7 @@ func TestOnlyAnIssuerThatIsAskedIsWaitedFor(t *testing.T) {
 	require.Empty(t, result.Late)
 }
 
-func TestWhereTheIssuerIsNotInstalledPeopleHaveToActAndItIsTriedSlowly(t *testing.T) {
+func TestAMissingIssuerIsReportedAndRetriedSlowly(t *testing.T) {
 	c := newControl(t)
 	e, ok := c.issuer(CertManagerManaged).(external)
 	require.True(t, ok)
@@ -261,9 +261,9 @@ func TestARevokedCertificateIsReplaced(t *testing.T) {
 			}
 			after := f.ensure(of, request)
 			require.NotEqual(t, serial, pki.Parse(after.Certificate)[0].SerialNumber)
-			require.Equal(t, before.Signer, after.Signer, "its authority is not to blame")
+			require.Equal(t, before.Signer, after.Signer, "the authority stays")
 			writes := f.writes
-			require.Equal(t, after, f.ensure(of, request), "it is replaced once")
+			require.Equal(t, after, f.ensure(of, request), "the certificate is replaced once")
 			require.Equal(t, writes, f.writes)
 		})
 	}
@@ -279,12 +279,12 @@ func TestAPublicIssuerIsRefused(t *testing.T) {
 	requireFault(t, fault.Rejected, ReasonNoAuthority, err)
 }
 
-// As where upstream's Lifecycle Manager or an earlier configuration used cert-manager.
+// Upstream's Lifecycle Manager, or an earlier configuration, may have used cert-manager.
 func TestOurAuthorityTakesOverFromAnotherIssuer(t *testing.T) {
 	f := newFleet(newControl(t), CertManagerManaged, "a")
 	f.run(day, 6*time.Hour)
 	before := f.state()[0].Fingerprint
-	// Upstream has no record, nor our labels.
+	// Upstream has neither a record nor our labels.
 	require.NoError(t, f.Delete(t.Context(), f.secret(AuthoritySecret)))
 	secret := f.secret("a-webhook-tls")
 	secret.Labels, secret.Annotations = nil, map[string]string{"cert-manager.io/certificate-name": "a-webhook-tls"}
@@ -302,7 +302,7 @@ func TestOurAuthorityTakesOverFromAnotherIssuer(t *testing.T) {
 	require.Error(t, f.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: "a-webhook-tls"}, certificate), "nobody else writes the Secret")
 }
 
-// The Secrets have the same names with each issuer: two that write one of them would undo each other for ever.
+// The Secrets have the same names with each issuer. Two issuers that write one Secret would undo each other forever.
 func TestAnotherIssuerTakesOverAndTheFormerOneIsAskedForNothing(t *testing.T) {
 	f := newFleet(newControl(t), CertManagerManaged, "a")
 	f.signer = certmanager.New(f, "istio-system", certmanager.CertManager, certmanager.Gardener)
@@ -365,7 +365,7 @@ func TestAnAuthorityStaysTrustedWhileAnAgentIsLate(t *testing.T) {
 	require.Len(t, f.state(), 1, "its certificate has expired")
 }
 
-func TestTheKeyOfAFormerAuthorityIsGivenUp(t *testing.T) {
+func TestTheKeyOfAFormerAuthorityIsDeleted(t *testing.T) {
 	f := newFleet(newControl(t), SelfManaged, "a")
 	f.tick()
 	f.ensure(SelfManaged, requestOf("late"))
@@ -384,7 +384,7 @@ func TestALostListenerSecretComesBack(t *testing.T) {
 	require.Len(t, f.state(), 1)
 }
 
-func TestALostRecordIsMadeAgainWithoutRefusingAnybody(t *testing.T) {
+func TestALostRecordIsRestoredWithoutRefusingAnybody(t *testing.T) {
 	f := newFleet(newControl(t), SelfManaged, "a")
 	f.tick()
 	before := f.state()[0].Fingerprint

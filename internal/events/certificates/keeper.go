@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// stateKey has the phases of authorities as JSON in the Secret of authorities. Beside it is each authority's certificate,
-	// and where it may still sign, its private key, under its fingerprint.
+	// stateKey holds the phases of authorities as JSON in the Secret of authorities. Next to it are each authority's
+	// certificate and, if the authority may still sign, its private key, under its fingerprint.
 	stateKey          = "state.json"
 	certificateSuffix = ".crt"
 	keySuffix         = ".key"
-	// maxCached is how old a cached state may be; where the grace period is short, a quarter of that.
+	// maxCached is the maximum age of a cached state. If the grace period is short, the maximum age is a quarter of it.
 	maxCached = 10 * time.Second
 )
 
@@ -37,16 +37,16 @@ type keeper struct {
 
 func newKeeper(o Options) *keeper { return &keeper{Options: o.withDefaults()} }
 
-// record is the Secret of authorities.
+// record is the content of the Secret of authorities.
 type record struct {
-	// secret is what was read; nil where there is none.
+	// secret is the Secret as it was read; nil if it does not exist.
 	secret       *corev1.Secret
 	State        rotation.State
 	certificates map[string]*x509.Certificate
 	keys         map[string][]byte
 }
 
-// bundle is whom agents and listener trust.
+// bundle returns the authorities that agents and listener trust, in PEM.
 func (r record) bundle() []byte {
 	return pki.Bundle(slices.Collect(maps.Values(r.certificates))...)
 }
@@ -55,7 +55,8 @@ func (r record) pair(fingerprint string) pki.Pair {
 	return pki.Pair{Certificate: pki.Encode(r.certificates[fingerprint]), PrivateKey: r.keys[fingerprint]}
 }
 
-// authorities are the certificates, the present authority's first: where two have one key, a certificate is the present one's.
+// authorities returns the certificates of the authorities, the present authority's first. If two authorities have the
+// same key, a certificate thus counts as the present authority's.
 func (r record) authorities() []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, phase := range []rotation.Phase{rotation.Present, rotation.Next, rotation.Former} {
@@ -68,7 +69,7 @@ func (r record) authorities() []*x509.Certificate {
 	return all
 }
 
-// signerOf is the fingerprint of the known authority that a certificate leads to; empty where there is none.
+// signerOf returns the fingerprint of the known authority that a certificate chain leads to; empty if there is none.
 func (r record) signerOf(chain []byte) string {
 	if authority := pki.AuthorityOf(chain, r.authorities()); authority != nil {
 		return pki.Fingerprint(authority)
@@ -76,7 +77,7 @@ func (r record) signerOf(chain []byte) string {
 	return ""
 }
 
-// with is the record with one more authority, which does not sign for us.
+// with returns the record with one more authority, which does not sign for us.
 func (r record) with(authority *x509.Certificate, phase rotation.Phase, trusted, now time.Time) record {
 	fingerprint := pki.Fingerprint(authority)
 	now = now.UTC().Truncate(time.Second)
@@ -88,9 +89,10 @@ func (r record) with(authority *x509.Certificate, phase rotation.Phase, trusted,
 	return r
 }
 
-// load reads the record. Where there is none, it begins with whom the listener trusts: its Secret was made by an earlier
-// release or by upstream's, or outlived the record. It is read where it is not given. Beside them it begins with upstream's
-// authority, which has signed the certificates of agents that are still to be taken over.
+// load reads the record. If there is none, the record starts with the authorities that the listener trusts: its
+// Secret was created by an earlier release or by upstream, or outlived the record. load reads the listener's Secret
+// if listener is nil. The record also starts with upstream's authority, because it has signed the certificates of
+// agents that have not been taken over yet.
 func (k *keeper) load(ctx context.Context, listener *corev1.Secret) (record, error) {
 	secret, err := k.getSecret(ctx, AuthoritySecret)
 	if err != nil {
@@ -111,7 +113,8 @@ func (k *keeper) load(ctx context.Context, listener *corev1.Secret) (record, err
 	return k.adopt(listener, upstreams), nil
 }
 
-// adopt is the record of whom a listener trusts already, and of upstream's authority. Either Secret may be nil.
+// adopt returns a record of the authorities that a listener already trusts, and of upstream's authority. Either
+// Secret may be nil.
 func (k *keeper) adopt(listener, upstreams *corev1.Secret) record {
 	adopted := record{certificates: map[string]*x509.Certificate{}, keys: map[string][]byte{}}
 	now := k.Now().UTC().Truncate(time.Second)
@@ -121,7 +124,8 @@ func (k *keeper) adopt(listener, upstreams *corev1.Secret) record {
 	if upstreams == nil {
 		return adopted
 	}
-	// Where the same issuer goes on, it is the authority that comes next. For us it is one of before, as it signs nothing more.
+	// If the same issuer continues, upstream's authority is the next one. If we sign ourselves, it is a former one,
+	// because it signs nothing any more.
 	phase := rotation.Next
 	if k.Management == SelfManaged {
 		phase = rotation.Former
@@ -136,7 +140,7 @@ func (k *keeper) adopt(listener, upstreams *corev1.Secret) record {
 	return adopted
 }
 
-// withTrusted is the record with whom a listener trusts.
+// withTrusted returns the record with the authorities that a listener trusts.
 func (r record) withTrusted(listener *corev1.Secret, now time.Time) record {
 	authorities := pki.Parse(listener.Data[shared.CertificateAuthorityKey])
 	signer := pki.AuthorityOf(listener.Data[shared.CertificateKey], authorities)
@@ -157,10 +161,10 @@ func decode(secret *corev1.Secret) (record, error) {
 	r := record{secret: secret, certificates: map[string]*x509.Certificate{}, keys: map[string][]byte{}}
 	unreadable := func(what string) (record, error) {
 		return record{}, fault.New(fault.Rejected, ReasonUnreadable, "Secret %s/%s: %s", secret.Namespace, secret.Name, what).
-			WithHint("restore it from a backup; where there is none, delete it: whom the listener trusts stays trusted, and another authority is made")
+			WithHint("restore the Secret from a backup; without a backup, delete it: the listener's authorities stay trusted, and a new authority is created")
 	}
 	if err := json.Unmarshal(secret.Data[stateKey], &r.State); err != nil {
-		return unreadable("its key " + stateKey + " is no list of authorities")
+		return unreadable("its key " + stateKey + " is not a list of authorities")
 	}
 	for _, a := range r.State {
 		found := pki.Parse(secret.Data[a.Fingerprint+certificateSuffix])
@@ -179,7 +183,8 @@ func decode(secret *corev1.Secret) (record, error) {
 	return r, nil
 }
 
-// save writes the record, over the one that was read only. The private key of a former authority is given up.
+// save writes the record, provided that the Secret has not changed since it was read. It removes the private keys of
+// former authorities.
 func (k *keeper) save(ctx context.Context, r record) error {
 	secret := &corev1.Secret{ObjectMeta: objectMeta(k.Namespace, AuthoritySecret), Type: corev1.SecretTypeOpaque}
 	if r.secret != nil {
@@ -201,7 +206,7 @@ func (k *keeper) save(ctx context.Context, r record) error {
 	return k.putSecret(ctx, secret)
 }
 
-// loadCached is load, or what that found a moment ago.
+// loadCached returns the cached record if it is fresh, and calls load otherwise.
 func (k *keeper) loadCached(ctx context.Context) (record, error) {
 	k.mu.Lock()
 	cached, at := k.cached, k.cachedAt
@@ -225,5 +230,5 @@ func (k *keeper) forget() {
 	k.cachedAt = time.Time{}
 }
 
-// short is how an authority is called in texts.
+// short returns the name of an authority in texts.
 func short(fingerprint string) string { return fingerprint[:min(len(fingerprint), 12)] }

@@ -17,16 +17,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 )
 
-// Management says who issues certificates (`--cert-management`).
+// Management is who issues certificates (`--cert-management`).
 type Management string
 
-// Who issues certificates.
+// Values of Management.
 const (
-	// SelfManaged: this instance, with an authority of its own.
+	// SelfManaged means this instance, with its own authority.
 	SelfManaged Management = "self"
-	// CertManagerManaged: cert-manager.
+	// CertManagerManaged means cert-manager.
 	CertManagerManaged Management = "cert-manager.io/v1"
-	// GardenerManaged: Gardener's certificate management.
+	// GardenerManaged means Gardener's certificate management.
 	GardenerManaged Management = "cert.gardener.cloud/v1alpha1"
 )
 
@@ -44,45 +44,47 @@ const (
 
 const minKeySize, maxKeySize = 2048, 8192
 
-// Options are the settings of certificates.
+// Options configures certificates.
 type Options struct {
 	// Client reads and writes the control plane live.
 	Client client.Client
-	// Management is SelfManaged by default.
+	// Management is who issues certificates. The default is SelfManaged.
 	Management Management
-	// Namespace has all certificates (`--istio-namespace`).
+	// Namespace is the namespace of all certificates (`--istio-namespace`).
 	Namespace string
-	// ManagedBy is the instance's value of the label `managed-by`; lifecycle-manager by default.
+	// ManagedBy is the instance's value of the label `managed-by`. The default is lifecycle-manager.
 	ManagedBy string
-	// IssuerName and IssuerNamespace name the issuer of cert-manager or Gardener (`--self-signed-cert-issuer-name`,
-	// `-namespace`). For cert-manager, the namespace is Namespace, or empty for a ClusterIssuer.
+	// IssuerName and IssuerNamespace identify the issuer of cert-manager or Gardener (`--self-signed-cert-issuer-name`,
+	// `-namespace`). For cert-manager, IssuerNamespace must be Namespace, or empty for a ClusterIssuer.
 	IssuerName, IssuerNamespace string
-	// KeySize is that of agents' RSA keys (`--self-signed-cert-key-size`).
+	// KeySize is the size of agents' RSA keys in bits (`--self-signed-cert-key-size`).
 	KeySize int
-	// Duration and RenewBefore say how long certificates are valid, and how long before their end they are renewed
+	// Duration is how long certificates are valid, and RenewBefore is how long before their end they are renewed
 	// (`--self-signed-cert-duration`, `--self-signed-cert-renew-before`).
 	Duration, RenewBefore time.Duration
 	// RenewBuffer is how long after its time a renewal counts as late (`--self-signed-cert-renew-buffer`).
 	RenewBuffer time.Duration
-	// SwitchGracePeriod is how long agents take at most to receive a bundle, and again to receive a certificate: the listener
-	// shows a certificate of another authority only so long after new bundles have it, and what nobody uses any more stays
-	// trusted twice as long.
+	// SwitchGracePeriod is the maximum time that agents take to receive a bundle, and again to receive a certificate.
+	// The listener shows a certificate of another authority only this long after new bundles contain the authority. An
+	// authority that nobody uses stays trusted twice as long.
 	SwitchGracePeriod time.Duration
-	// ListenerReload is how long the listener, or the gateway before it, takes at most to read its Secret when that changes;
-	// 2 minutes by default, or less where the grace period is short.
+	// ListenerReload is the maximum time that the listener, or the gateway in front of it, takes to read its changed
+	// Secret. The default is 2 minutes, or less if the grace period is short.
 	ListenerReload time.Duration
-	// AuthorityDuration is how long an authority of ours is valid. It is replaced before certificates of it would have to
-	// expire early.
+	// AuthorityDuration is how long an authority of ours is valid. It is replaced before its expiry would shorten the
+	// certificates that it signs.
 	AuthorityDuration time.Duration
-	// ListenerNames are the DNS names and IP addresses by which agents reach the listener.
+	// ListenerNames are the DNS names and IP addresses at which agents reach the listener.
 	ListenerNames []string
-	// FindListenerNames, where it is set, tells them before each rotation instead: they may change.
+	// FindListenerNames, if not nil, replaces ListenerNames before each rotation, because the names may change.
 	FindListenerNames func(ctx context.Context) ([]string, error)
-	// ListenerSecret is the name of the Secret with the listener's certificate, and whom it trusts.
+	// ListenerSecret is the name of the Secret with the listener's certificate and the authorities that the listener
+	// trusts.
 	ListenerSecret string
-	// Now is the clock; time.Now by default.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
-	// NewKey makes the keys of agents; RSA keys of KeySize by default. Where it is given, no size is checked.
+	// NewKey creates the keys of agents. The default creates RSA keys of KeySize bits. If NewKey is set, key sizes are
+	// not checked.
 	NewKey func() (crypto.Signer, error)
 }
 
@@ -103,18 +105,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate says what is wrong with the options; it needs no Client.
+// Validate returns an error if the options cannot work. It does not need a Client.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case o.Namespace == "":
 		return fmt.Errorf("certificates need a namespace")
 	case o.KeySize < minKeySize || o.KeySize > maxKeySize:
-		return fmt.Errorf("keys of certificates have %d to %d bits, not %d", minKeySize, maxKeySize, o.KeySize)
+		return fmt.Errorf("keys of certificates must have %d to %d bits, not %d", minKeySize, maxKeySize, o.KeySize)
 	case o.Duration <= 0 || o.RenewBefore <= 0 || o.RenewBefore >= o.Duration:
-		return fmt.Errorf("certificates that are valid for %s cannot be renewed %s before their end", o.Duration, o.RenewBefore)
+		return fmt.Errorf("certificates that are valid for %s cannot be renewed %s before they expire", o.Duration, o.RenewBefore)
 	case o.RenewBuffer < 0 || o.SwitchGracePeriod < 0:
-		return fmt.Errorf("periods of certificates cannot be negative")
+		return fmt.Errorf("periods of certificates must not be negative")
 	case len(o.ListenerNames) == 0 && o.FindListenerNames == nil:
 		return fmt.Errorf("the listener's certificate needs a DNS name or an IP address")
 	}
@@ -126,14 +128,14 @@ func (o Options) Validate() error {
 		return nil
 	case CertManagerManaged:
 		if o.IssuerNamespace != "" && o.IssuerNamespace != o.Namespace {
-			return fmt.Errorf("an Issuer of cert-manager signs only in its own namespace: it is to be in namespace %s, or a ClusterIssuer, which has none", o.Namespace)
+			return fmt.Errorf("an Issuer of cert-manager signs only in its own namespace: use an Issuer in namespace %s, or a ClusterIssuer, which has no namespace", o.Namespace)
 		}
 	case GardenerManaged:
 		if sizes := []int{2048, 3072, 4096}; !slices.Contains(sizes, o.KeySize) {
-			return fmt.Errorf("Gardener's certificates have keys of 2048, 3072 or 4096 bits, not %d", o.KeySize) //nolint:staticcheck // a name
+			return fmt.Errorf("Gardener's certificates must have keys of 2048, 3072 or 4096 bits, not %d", o.KeySize) //nolint:staticcheck // a name
 		}
 	default:
-		return fmt.Errorf("there is no certificate management %q: there are %s, %s and %s", o.Management, SelfManaged, CertManagerManaged, GardenerManaged)
+		return fmt.Errorf("no certificate management %q exists: use %s, %s or %s", o.Management, SelfManaged, CertManagerManaged, GardenerManaged)
 	}
 	if o.IssuerName == "" {
 		return fmt.Errorf("certificate management %s needs the name of an issuer", o.Management)
@@ -141,15 +143,15 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// authorityRenewBefore is how long before an authority of ours expires the next one is made: it signs after the grace period,
-// and every certificate before that is valid for as long as all others.
+// authorityRenewBefore returns how long before an authority of ours expires the next one is created. The next one
+// signs after the grace period. Every certificate signed before that is valid for as long as all others.
 func (o Options) authorityRenewBefore() time.Duration { return o.Duration + 2*o.SwitchGracePeriod }
 
 func (o Options) rules() rotation.Rules {
 	return rotation.Rules{Own: o.Management == SelfManaged, Grace: o.SwitchGracePeriod, RenewBefore: o.authorityRenewBefore()}
 }
 
-// tolerance is how long things may take. An issuer of somebody else's signs again when it is asked to.
+// tolerance returns how long steps may take. An external issuer signs again only when asked.
 func (o Options) tolerance() rotation.Tolerance {
 	return rotation.Tolerance{Buffer: o.RenewBuffer, Renewal: 2 * o.SwitchGracePeriod}
 }
@@ -165,7 +167,8 @@ func (o Options) newKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// newServerKey makes a key of the listener, which proves itself to every agent: one that is cheap to use.
+// newServerKey creates a key of the listener. It is cheap to use, because the listener proves its identity to every
+// agent.
 func (o Options) newServerKey() (crypto.Signer, error) {
 	if o.NewKey != nil {
 		return o.NewKey()
@@ -173,8 +176,8 @@ func (o Options) newServerKey() (crypto.Signer, error) {
 	return pki.NewKey()
 }
 
-// renewalOf is when a certificate is to be renewed. One that is valid for less long than usual, since its authority is
-// about to expire, is renewed after a third of that time.
+// renewalOf returns when a certificate has to be renewed. If a certificate's lifetime is shortened because its
+// authority is about to expire, it is renewed after a third of its lifetime.
 func (o Options) renewalOf(notBefore, notAfter time.Time) time.Time {
 	return notAfter.Add(-min(o.RenewBefore, notAfter.Sub(notBefore)*2/3))
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Rotation replaces authorities before they expire, and whatever they signed with them.
+// Rotation replaces authorities before they expire, and the certificates that they signed.
 type Rotation struct {
 	*keeper
-	// issuer asks for the listener's certificate; nil where we sign it.
+	// issuer requests the listener's certificate; nil if we sign it.
 	issuer *external
 }
 
@@ -40,7 +40,7 @@ func newRotation(o Options) *Rotation {
 	return r
 }
 
-// named returns a Rotation for the names by which agents reach the listener now.
+// named returns a Rotation for the names at which agents reach the listener now.
 func (r *Rotation) named(ctx context.Context) (*Rotation, error) {
 	if r.FindListenerNames == nil {
 		return r, nil
@@ -51,43 +51,44 @@ func (r *Rotation) named(ctx context.Context) (*Rotation, error) {
 	return newRotation(options), err
 }
 
-// Rotated says what was done, the present state, and when to rotate again. It holds names, fingerprints and times only.
+// Rotated reports what was done, the present state, and when to rotate again. It contains only names, fingerprints
+// and times.
 type Rotated struct {
-	// Next is when to rotate again; zero where nothing is to come soon.
+	// Next is when to rotate again; zero if nothing is due soon.
 	Next time.Time `json:"next,omitzero"`
-	// Awaited is true while somebody else's issuer has yet to issue the listener's certificate, or what it was asked for has yet
-	// to go: nobody reports when that is done.
+	// Awaited is true if an external issuer still has to issue the listener's certificate, or if its Certificate is
+	// still being deleted. Nobody notifies us when that has finished.
 	Awaited bool `json:"awaited,omitempty"`
-	// Done is what was done, in its order.
+	// Done lists what was done, in order.
 	Done []string `json:"done,omitempty"`
-	// Late is what should have happened by now.
+	// Late lists what should have happened by now.
 	Late []string `json:"late,omitempty"`
-	// Authorities are those that are trusted.
+	// Authorities are the trusted authorities.
 	Authorities []AuthorityRow `json:"authorities,omitempty"`
 	// Listener is the certificate that the listener shows.
 	Listener ListenerRow `json:"listener,omitzero"`
 }
 
-// AuthorityRow is an authority, for people.
+// AuthorityRow describes an authority for people.
 type AuthorityRow struct {
-	// Authority is the beginning of its fingerprint.
+	// Authority is the beginning of the authority's fingerprint.
 	Authority string    `json:"authority"`
 	Phase     string    `json:"phase"`
 	Since     time.Time `json:"since"`
 	NotAfter  time.Time `json:"notAfter"`
-	// Agents is how many have a certificate of it.
+	// Agents is the number of agents with a certificate of this authority.
 	Agents int `json:"agents"`
 }
 
-// ListenerRow is a certificate of the listener, for people.
+// ListenerRow describes the listener's certificate for people.
 type ListenerRow struct {
 	Authority string    `json:"authority,omitempty"`
 	NotAfter  time.Time `json:"notAfter,omitzero"`
 }
 
-// Rotate does all that can be done now so that agents and listener have certificates of the present authority. Each step is one
-// write, and after each of them agents and listener still accept each other. Rotate lists the certificates of the whole fleet,
-// once.
+// Rotate does everything that can be done now to give agents and listener certificates of the present authority. Each
+// step is one write. After each write, agents and listener still accept each other. Rotate lists the certificates of
+// the whole fleet once.
 func (r *Rotation) Rotate(ctx context.Context) (Rotated, error) {
 	now, err := r.named(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Rotation) rotate(ctx context.Context) (Rotated, error) {
 	return result, nil
 }
 
-// offer asks for the listener's certificate, and returns it where it is issued; else a Pending fault.
+// offer requests the listener's certificate, and returns it if it is issued; otherwise it returns a Pending fault.
 func (e external) offer(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := e.getSecret(ctx, ListenerCertificateSecret)
 	if err != nil {
@@ -143,8 +144,8 @@ func (e external) offer(ctx context.Context) (*corev1.Secret, error) {
 	return secret, e.mark(ctx, secret, nil, nil)
 }
 
-// removeOffered removes what other issuers made for the listener before we signed its certificate. That it cannot be removed
-// keeps nothing else from being done.
+// removeOffered removes the certificate that an external issuer made for the listener before we signed one. Its
+// caller continues with the other steps even if the removal fails.
 func (k *keeper) removeOffered(ctx context.Context) error {
 	secret, err := k.getSecret(ctx, ListenerCertificateSecret)
 	if err != nil || secret == nil || secret.Labels[shared.LabelPurpose] != PurposeListener {
@@ -156,7 +157,7 @@ func (k *keeper) removeOffered(ctx context.Context) error {
 	return k.deleteExact(ctx, secret)
 }
 
-// listenerCommonName is for people: names are what counts.
+// listenerCommonName returns a common name for people. Only the names of the certificate matter.
 func (o Options) listenerCommonName() string {
 	if name := o.ListenerNames[0]; len(name) <= 64 {
 		return name
@@ -164,17 +165,17 @@ func (o Options) listenerCommonName() string {
 	return ListenerCertificate
 }
 
-// maxSteps is more than one rotation has. What is left is done the next time.
+// maxSteps is more than one rotation needs. The next rotation does remaining steps.
 const maxSteps = 20
 
-// settled is how things are after all that could be done.
+// settled is the state after everything that could be done.
 type settled struct {
 	facts
 	next time.Time
 	done []string
 }
 
-// settle does what rotation.Decide decides until it decides to wait.
+// settle carries out the decisions of rotation.Decide until it decides to wait.
 func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 	result := settled{}
 	for range maxSteps {
@@ -187,7 +188,7 @@ func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 			if err := k.save(ctx, s.record); err != nil {
 				return result, err
 			}
-			result.done = append(result.done, "noted another authority of the issuer")
+			result.done = append(result.done, "recorded another authority of the issuer")
 			continue
 		}
 		decision := rotation.Decide(s.observed, k.rules())
@@ -205,7 +206,7 @@ func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
 	return result, nil
 }
 
-// carryOut takes one step, which is one write, and says what it did.
+// carryOut takes one step, which is one write, and returns what it did.
 func (k *keeper) carryOut(ctx context.Context, s facts, d rotation.Decision, o observation) (string, error) {
 	switch d.Kind {
 	case rotation.Create:
@@ -229,7 +230,7 @@ func (k *keeper) carryOut(ctx context.Context, s facts, d rotation.Decision, o o
 	}
 }
 
-// create makes an authority of ours. Where somebody asked for it, the request is taken away in the same write.
+// create creates an authority of ours. If somebody requested it, the same write removes the request.
 func (k *keeper) create(ctx context.Context, r record, d rotation.Decision) (string, error) {
 	now := k.Now()
 	notAfter := now.Add(k.AuthorityDuration).UTC().Truncate(time.Second)
@@ -248,10 +249,10 @@ func (k *keeper) create(ctx context.Context, r record, d rotation.Decision) (str
 		r.secret = r.secret.DeepCopy()
 		delete(r.secret.Annotations, AnnotationRotate)
 	}
-	return fmt.Sprintf("made authority %s, valid until %s", short(fingerprint), notAfter.Format(time.RFC3339)), k.save(ctx, r)
+	return fmt.Sprintf("created authority %s, valid until %s", short(fingerprint), notAfter.Format(time.RFC3339)), k.save(ctx, r)
 }
 
-// serve gives the listener a certificate of the present authority: ours, or what an issuer made.
+// serve gives the listener a certificate of the present authority, signed by us or by an external issuer.
 func (k *keeper) serve(ctx context.Context, s facts, o observation) (string, error) {
 	present, _ := s.record.State.In(rotation.Present)
 	pair := pairOf(o.offered)
@@ -286,27 +287,27 @@ func (k *keeper) serve(ctx context.Context, s facts, o observation) (string, err
 		leaf.SerialNumber.Text(16), short(present.Fingerprint), leaf.NotAfter.UTC().Format(time.RFC3339)), k.putSecret(ctx, listener)
 }
 
-// without is the record without an authority.
+// without returns the record without an authority.
 func (r record) without(fingerprint string) record {
 	r.certificates = maps.Clone(r.certificates)
 	delete(r.certificates, fingerprint)
 	return r
 }
 
-// sentence says what a step did.
+// sentence returns what a step did.
 func sentence(d rotation.Decision) string {
 	of := short(d.Fingerprint)
 	switch d.Kind {
 	case rotation.Record:
-		return fmt.Sprintf("the listener and new bundles have authority %s", of)
+		return fmt.Sprintf("the listener and new bundles contain authority %s", of)
 	case rotation.Unuse:
-		return fmt.Sprintf("no agent has a certificate of authority %s any more", of)
+		return fmt.Sprintf("no agent has a certificate of authority %s anymore", of)
 	case rotation.Reuse:
 		return fmt.Sprintf("an agent has a certificate of authority %s again", of)
 	case rotation.Promote:
-		return fmt.Sprintf("authority %s is the present one", of)
+		return fmt.Sprintf("authority %s is now the present one", of)
 	default:
-		return fmt.Sprintf("authority %s is not trusted any more", of)
+		return fmt.Sprintf("authority %s is no longer trusted", of)
 	}
 }
 
@@ -316,7 +317,7 @@ func trusted(state rotation.State) string {
 	return strings.Join(names, ", ")
 }
 
-// report is the result for people.
+// report returns the result for people.
 func (k *keeper) report(s settled, o observation) Rotated {
 	result := Rotated{
 		Next: s.next.UTC(), Done: s.done,
@@ -336,7 +337,7 @@ func (k *keeper) report(s settled, o observation) Rotated {
 	return result
 }
 
-// lateness says what is late.
+// lateness returns what is late.
 func (a *agents) lateness(late rotation.Late) string {
 	of := short(late.Fingerprint)
 	switch late.What {
@@ -347,7 +348,7 @@ func (a *agents) lateness(late rotation.Late) string {
 	case rotation.NotRetired:
 		unknown := ""
 		if n := a.count[""]; n > 0 {
-			unknown = fmt.Sprintf(", and of %d it is not known: %s", n, strings.Join(a.first[""], ", "))
+			unknown = fmt.Sprintf(", and the authority of %d others is unknown: %s", n, strings.Join(a.first[""], ", "))
 		}
 		return fmt.Sprintf("%d agents still have certificates of former authority %s: %s%s",
 			a.count[late.Fingerprint], of, strings.Join(a.first[late.Fingerprint], ", "), unknown)

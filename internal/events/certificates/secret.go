@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// labelsOf are the labels of the certificate of an agent, on its Secret and on what makes it.
+// labelsOf returns the labels of an agent's certificate, for its Secret and its Certificate.
 func (o Options) labelsOf(namespace, kyma string) map[string]string {
 	return map[string]string{
 		shared.LabelKymaName: kyma, LabelKymaNamespace: namespace,
@@ -30,14 +30,15 @@ func (o Options) labelsOf(namespace, kyma string) map[string]string {
 	}
 }
 
-// checkOwner refuses an object that is for another Kyma. One without labels is of an earlier release, or of upstream's.
+// checkOwner refuses an object that is for another Kyma. An object without labels was created by an earlier release
+// or by upstream, and is accepted.
 func checkOwner(object client.Object, namespace, kyma string) error {
 	name, hasName := object.GetLabels()[shared.LabelKymaName]
 	of, hasNamespace := object.GetLabels()[LabelKymaNamespace]
 	if hasName && name != kyma || hasNamespace && of != namespace {
-		return fault.New(fault.Rejected, ReasonNameTaken, "%s %s/%s is the certificate of Kyma %s/%s, and cannot be that of Kyma %s/%s as well",
+		return fault.New(fault.Rejected, ReasonNameTaken, "%s %s/%s is the certificate of Kyma %s/%s and cannot be used for Kyma %s/%s as well",
 			kindOf(object), object.GetNamespace(), object.GetName(), of, name, namespace, kyma).
-			WithHint("Kymas of the same name in several namespaces cannot all have an agent: give this one another name")
+			WithHint("only one of several Kymas with the same name can have an agent: rename this Kyma")
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func kindOf(object client.Object) string {
 	return object.GetObjectKind().GroupVersionKind().Kind
 }
 
-// getSecret reads a Secret; nil where there is none.
+// getSecret reads a Secret; nil if it does not exist.
 func (o Options) getSecret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := o.Client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, secret)
@@ -67,7 +68,7 @@ func (o Options) putSecret(ctx context.Context, secret *corev1.Secret) error {
 	return notWritten("update", secret, o.Client.Update(ctx, secret, fieldOwner()))
 }
 
-// notWritten leaves out what an API server says about the content of an object that it refuses.
+// notWritten returns a fault that leaves out what the API server says about the content of a refused object.
 func notWritten(verb string, object client.Object, err error) error {
 	switch {
 	case err == nil:
@@ -81,7 +82,7 @@ func notWritten(verb string, object client.Object, err error) error {
 	}
 }
 
-// deleteExact deletes the very object that was read.
+// deleteExact deletes an object, with the uid and resource version that were read as preconditions.
 func (o Options) deleteExact(ctx context.Context, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	err := o.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -104,7 +105,7 @@ func pairOf(secret *corev1.Secret) pki.Pair {
 	return pki.Pair{Certificate: secret.Data[shared.CertificateKey], PrivateKey: secret.Data[shared.PrivateKeyKey]}
 }
 
-// marksOf are the annotations of the Secret of an agent.
+// marksOf returns the annotations of an agent's Secret.
 func (o Options) marksOf(leaf *x509.Certificate, signer string) map[string]string {
 	return map[string]string{
 		AnnotationSigner:   signer,
@@ -113,7 +114,7 @@ func (o Options) marksOf(leaf *x509.Certificate, signer string) map[string]strin
 	}
 }
 
-// contains tells whether all of these are among the others.
+// contains reports whether all contains every entry of these.
 func contains(all, these map[string]string) bool {
 	for key, value := range these {
 		if found, has := all[key]; !has || found != value {
@@ -125,7 +126,7 @@ func contains(all, these map[string]string) bool {
 
 func merged(all, others map[string]string) map[string]string { return labels.Merge(all, others) }
 
-// isMismatched tells why a certificate is not what is requested; empty where it is.
+// isMismatched returns why a certificate differs from the request; empty if it does not.
 func (o Options) isMismatched(leaf *x509.Certificate, commonName string, names []string) string {
 	switch key, isRSA := leaf.PublicKey.(*rsa.PublicKey); {
 	case leaf.Subject.CommonName != commonName:
@@ -139,11 +140,11 @@ func (o Options) isMismatched(leaf *x509.Certificate, commonName string, names [
 	}
 }
 
-// whyIssue tells why the certificate of an agent is to be issued (again); empty where it can stay.
+// whyIssue returns why an agent's certificate has to be issued; empty if the held one can stay.
 func (o Options) whyIssue(held pki.Pair, request Request, heldSigner, signer string, now time.Time) string {
 	leaf, err := held.Leaf()
 	if err != nil {
-		return "there is none that can be used"
+		return "there is no usable certificate"
 	}
 	switch {
 	case o.isMismatched(leaf, request.CommonName, request.DNSNames) != "":
@@ -151,24 +152,24 @@ func (o Options) whyIssue(held pki.Pair, request Request, heldSigner, signer str
 	case pki.IsRevoked(leaf.SerialNumber, request.Revoked):
 		return "it is revoked"
 	case heldSigner != signer:
-		return "it is not of the present authority"
+		return "the present authority did not sign it"
 	case !now.Before(o.renewalOf(leaf.NotBefore, leaf.NotAfter)):
-		return "it is to be renewed"
+		return "it has to be renewed"
 	default:
 		return ""
 	}
 }
 
-// externals are all issuers of others, without what they need to be asked.
+// externals returns all external issuers, without a keeper.
 func externals() []external { return []external{{maker: certManager{}}, {maker: gardener{}}} }
 
-// marks tells whether this is a label or annotation by which an issuer marks the Secrets that it makes.
+// marks reports whether an issuer marks the Secrets that it creates with this label or annotation.
 func (e external) marks(key string) bool {
 	prefix := e.maker.kind().Group + "/"
 	return strings.HasPrefix(key, prefix) || strings.HasPrefix(key, "controller."+prefix)
 }
 
-// makers are the issuers that have made a Secret, which may be nil, by what they mark it with.
+// makers returns the external issuers that created a Secret, according to their marks. The Secret may be nil.
 func makers(secret *corev1.Secret) []external {
 	if secret == nil {
 		return nil
@@ -178,7 +179,7 @@ func makers(secret *corev1.Secret) []external {
 	})
 }
 
-// withoutMakers takes the marks of these issuers away.
+// withoutMakers removes the marks of these issuers.
 func withoutMakers(marks map[string]string, of []external) map[string]string {
 	maps.DeleteFunc(marks, func(key, _ string) bool {
 		return slices.ContainsFunc(of, func(e external) bool { return e.marks(key) })

@@ -10,10 +10,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 )
 
-// Self issues certificates of an authority of ours, which Rotation makes and replaces.
+// Self issues certificates of our own authority. Rotation creates and replaces that authority.
 type Self struct{ *keeper }
 
-// Ensure implements Issuer. It makes a certificate at once where the present one is to be replaced.
+// Ensure implements Issuer. If the present certificate has to be replaced, Ensure signs a new one at once.
 func (s *Self) Ensure(ctx context.Context, request Request) (Issued, error) {
 	known, err := s.loadCached(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Self) Ensure(ctx context.Context, request Request) (Issued, error) {
 	return s.issue(ctx, request, secret)
 }
 
-// held is what the Secret has, and whether that can stay as it is.
+// held returns the content of the Secret, and whether it can stay.
 func (s *Self) held(secret *corev1.Secret, request Request, known record) (Issued, bool) {
 	now := s.Now()
 	signer, can := known.State.Signer(now, s.ListenerReload)
@@ -52,7 +52,7 @@ func (s *Self) held(secret *corev1.Secret, request Request, known record) (Issue
 	return issuedOf(pair, bundle, signer.Fingerprint), true
 }
 
-// issue writes what differs, with a certificate as before where that can stay.
+// issue writes the Secret. It keeps the certificate if that can stay, and signs a new one otherwise.
 func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret) (Issued, error) {
 	known, err := s.load(ctx, nil)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret
 	now := s.Now()
 	signer, can := known.State.Signer(now, s.ListenerReload)
 	if !can {
-		return Issued{}, pending("no authority can sign the certificate of Kyma %s/%s yet: the workflow %q makes one", request.Namespace, request.Kyma, "certificates")
+		return Issued{}, pending("no authority can sign the certificate of Kyma %s/%s yet: the workflow %q creates one", request.Namespace, request.Kyma, "certificates")
 	}
 	if secret == nil {
 		secret = &corev1.Secret{ObjectMeta: objectMeta(s.Namespace, AgentCertificate(request.Kyma)), Type: corev1.SecretTypeTLS}

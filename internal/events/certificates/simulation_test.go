@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
 )
 
-// fleet is some agents and the listener over weeks. An agent may still have, of bundles and of certificates each, any that it
-// was given within half of the grace period; the other half is for a process that dies.
+// fleet simulates some agents and the listener over weeks. An agent may still use any bundle and any certificate that
+// it was given within half of the grace period. The other half is for a process that dies.
 type fleet struct {
 	*control
 	of     Management
@@ -33,14 +33,14 @@ type agentOf struct {
 	certificates, bundles []given
 }
 
-// given is what an agent was given, until when it may have it.
+// given is something that an agent was given, with the time until which the agent may still use it.
 type given struct {
 	shown
 	version string
 	until   time.Time
 }
 
-// may tells whether the agent may have it at a time.
+// may reports whether the agent may use it at a time.
 func (g given) may(now time.Time) bool { return g.until.IsZero() || g.until.After(now) }
 
 func newFleet(c *control, of Management, kymas ...string) *fleet {
@@ -56,7 +56,7 @@ func newFleet(c *control, of Management, kymas ...string) *fleet {
 	return f
 }
 
-// tick lets everybody do once what they do all the time, in a process of its own, and then connects everybody.
+// tick lets every participant do its regular work once, each in a new process, and then connects all of them.
 func (f *fleet) tick() {
 	f.t.Helper()
 	f.ticks++
@@ -92,8 +92,8 @@ func pairIn(issued Issued) pki.Pair {
 	return pki.Pair{Certificate: issued.Certificate, PrivateKey: issued.PrivateKey}
 }
 
-// give gives an agent what was issued, as a synchronization does: a certificate only once no bundle is left in the cluster by
-// which its API server would refuse it.
+// give gives an agent the issued certificate, as a synchronization does. The agent gets a new certificate only after
+// no bundle with which its API server would refuse it is left in the cluster.
 func (a *agentOf) give(now time.Time, issued Issued) {
 	a.bundles = give(a.bundles, now, given{shown: shown{authorities: issued.Authorities}, version: string(issued.Authorities)})
 	for _, each := range a.bundles {
@@ -104,7 +104,7 @@ func (a *agentOf) give(now time.Time, issued Issued) {
 	a.certificates = give(a.certificates, now, given{shown: shown{pair: pairIn(issued)}, version: string(issued.Certificate)})
 }
 
-// give adds what is new, and forgets what was replaced long enough ago.
+// give adds a new item, and removes items that were replaced long enough ago.
 func give(all []given, now time.Time, another given) []given {
 	var kept []given
 	for i, each := range all {
@@ -121,7 +121,8 @@ func give(all []given, now time.Time, another given) []given {
 	return append(kept, another)
 }
 
-// connectAll connects every agent, with all that it may have, to every listener, and has its API server call it.
+// connectAll connects every agent, with everything that it may use, to every listener, and has the agent's API server
+// call it.
 func (f *fleet) connectAll() {
 	f.t.Helper()
 	listener := &f.listeners
@@ -153,7 +154,7 @@ func (f *fleet) secretOrNil(name string) bool {
 
 func (f *fleet) check(kyma string, certificate, bundle given, listener shown) {
 	f.t.Helper()
-	// Between two checks of the same, only the time changes.
+	// Between two checks of the same items, only the time changes.
 	key := fmt.Sprint(kyma, certificate.version, bundle.version, string(listener.pair.Certificate), string(listener.authorities), f.now.Truncate(2*day))
 	if f.checked[key] {
 		return
@@ -165,7 +166,7 @@ func (f *fleet) check(kyma string, certificate, bundle given, listener shown) {
 	require.NoError(f.t, called(certificate.pair, bundle.authorities, f.now), "API server and agent of %s on %s", kyma, f.now)
 }
 
-// run lets time pass.
+// run advances the time.
 func (f *fleet) run(until, step time.Duration) {
 	f.t.Helper()
 	for end := f.now.Add(until); f.now.Before(end); f.now = f.now.Add(step) {
@@ -218,7 +219,8 @@ func TestAgentsAndListenerAcceptEachOtherWhileAnotherIssuersAuthorityChanges(t *
 	}
 }
 
-// The process dies before or right after each of its writes, while the authority changes, and another one goes on.
+// The process dies before or right after each of its writes while the authority changes, and another process
+// continues.
 func TestADeathAtAnyWriteLosesNothing(t *testing.T) {
 	for _, of := range []Management{SelfManaged, CertManagerManaged} {
 		for _, written := range []bool{false, true} {
@@ -256,7 +258,7 @@ func TestADeathAtAnyWriteLosesNothing(t *testing.T) {
 	}
 }
 
-// askUnlessDying asks for another authority; a person tries again.
+// askUnlessDying requests another authority. An operator would try again after a failure.
 func (f *fleet) askUnlessDying() {
 	f.t.Helper()
 	for range 2 {
@@ -268,7 +270,7 @@ func (f *fleet) askUnlessDying() {
 	}
 }
 
-func TestWhatIsReportedHasNoPrivateKey(t *testing.T) {
+func TestReportsContainNoPrivateKey(t *testing.T) {
 	f := newFleet(newControl(t), SelfManaged, "a")
 	f.tick()
 	f.ask()

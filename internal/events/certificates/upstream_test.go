@@ -18,7 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 )
 
-// upstreamAuthority is an authority as upstream has it: one certificate that signs those of agents, and that its gateway shows.
+// upstreamAuthority returns an authority as upstream has it: one certificate that signs agents' certificates and that
+// upstream's gateway shows.
 func upstreamAuthority(t *testing.T, name string, now time.Time, names ...string) pki.Pair {
 	t.Helper()
 	key, err := pki.NewKey()
@@ -36,7 +37,7 @@ func upstreamAuthority(t *testing.T, name string, now time.Time, names ...string
 	}
 }
 
-// leave makes a Secret as upstream has it.
+// leave creates a Secret as upstream has it.
 func (c *control) leave(name string, pair pki.Pair, authorities []byte) {
 	c.t.Helper()
 	require.NoError(c.t, c.Create(c.t.Context(), &corev1.Secret{ObjectMeta: upstreamMeta(name), Data: map[string][]byte{
@@ -50,7 +51,7 @@ func upstreamMeta(name string) metav1.ObjectMeta {
 	return meta
 }
 
-// leaveAgent makes the certificate of an agent as upstream has it.
+// leaveAgent creates the certificate of an agent as upstream has it.
 func (c *control) leaveAgent(kyma string, authority pki.Pair) pki.Pair {
 	c.t.Helper()
 	key, err := pki.NewKey()
@@ -76,9 +77,9 @@ func TestAgentsOfUpstreamAreAcceptedUntilTheLastOneIsTakenOver(t *testing.T) {
 	f.run(12*day, 12*time.Hour)
 	require.Len(t, f.state(), 2)
 	listener := f.listener()
-	require.NoError(t, connect(shown{late.pair, listener.authorities}, listener, f.now), "its bundle may be ours by now, its certificate is not")
+	require.NoError(t, connect(shown{late.pair, listener.authorities}, listener, f.now), "its bundle may already be ours, its certificate is not")
 	result := f.rotated(SelfManaged)
-	require.Contains(t, result.Late[0], "of 1 it is not known: late")
+	require.Contains(t, result.Late[0], "the authority of 1 others is unknown: late")
 
 	f.agents["late"] = &agentOf{}
 	f.run(4*day, 12*time.Hour)
@@ -86,7 +87,7 @@ func TestAgentsOfUpstreamAreAcceptedUntilTheLastOneIsTakenOver(t *testing.T) {
 	require.True(t, f.state()[0].Signs)
 }
 
-func TestUpstreamsAuthorityIsTrustedWhereItsGatewayDoesNotYet(t *testing.T) {
+func TestUpstreamsAuthorityIsTrustedIfItsGatewayDoesNotTrustItYet(t *testing.T) {
 	for _, of := range []Management{SelfManaged, CertManagerManaged} {
 		t.Run(string(of), func(t *testing.T) {
 			c := newControl(t)
@@ -106,7 +107,7 @@ func TestUpstreamsAuthorityIsTrustedWhereItsGatewayDoesNotYet(t *testing.T) {
 	}
 }
 
-func TestWhereOnlyUpstreamsAuthorityIsLeftItsAgentsAreAccepted(t *testing.T) {
+func TestAgentsOfUpstreamAreAcceptedIfOnlyItsAuthorityIsLeft(t *testing.T) {
 	c := newControl(t)
 	authority := upstreamAuthority(t, "upstream", c.now)
 	c.leave(UpstreamAuthoritySecret, authority, authority.Certificate)

@@ -15,12 +15,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 )
 
-// EventAdopted: the objects that upstream installed for a Manifest are in its inventory now.
+// EventAdopted is the reason of the Event that Adopt records: the objects that upstream installed for a Manifest are
+// now in its inventory.
 const EventAdopted = "AdoptedFromUpstream"
 
-// Adopt gives a Manifest that upstream worked on its inventory, and the record of its default custom resource. Nothing in
-// the cluster is changed. Where anything of it could not be read, nothing is recorded: that is an error, also where the
-// cluster cannot be reached, for there is something in it. A Manifest of ours costs no request.
+// Adopt gives a Manifest that upstream installed its inventory and the record of its default custom resource. Adopt
+// changes nothing in the cluster. If any object cannot be read, or the cluster cannot be reached, Adopt records
+// nothing and returns an error, because the cluster does hold objects of the module. A Manifest of ours costs no
+// request.
 func Adopt(ctx context.Context, steps *manifests.Steps, m *v1beta2.Manifest) error {
 	if !manifests.IsUpstreams(m) {
 		return nil
@@ -48,22 +50,22 @@ func Adopt(ctx context.Context, steps *manifests.Steps, m *v1beta2.Manifest) err
 	return nil
 }
 
-// Found is what upstream installed for a Manifest.
+// Found describes what upstream installed for a Manifest.
 type Found struct {
-	// Cluster is the uid of the cluster where it is.
+	// Cluster is the uid of the cluster that holds the objects.
 	Cluster types.UID
 	// Entries are the objects, for an inventory.
 	Entries []v1beta2.InventoryEntry
-	// DefaultCR is the record of the default custom resource; nil where none was created.
+	// DefaultCR is the record of the default custom resource; nil if upstream created none.
 	DefaultCR *v1beta2.DefaultCRRecord
-	// Unfinished tells whether upstream had an installation or an upgrade under way.
+	// Unfinished reports whether an installation or upgrade by upstream was in progress.
 	Unfinished bool
 }
 
-// DefaultCRGone tells whether upstream created the default custom resource, and its user has deleted it.
+// DefaultCRGone reports whether upstream created the default custom resource and a user has since deleted it.
 func (f Found) DefaultCRGone() bool { return f.DefaultCR != nil && f.DefaultCR.UID == uidUnknown }
 
-// Read reads all that upstream installed for a Manifest, or fails. It writes nothing.
+// Read reads everything that upstream installed for a Manifest, or returns an error. It writes nothing.
 func Read(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string) (Found, error) {
 	at, err := cluster.UID(ctx)
 	if err != nil {
@@ -80,8 +82,8 @@ func Read(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest, r
 	return Found{Cluster: at, Entries: entries, DefaultCR: record, Unfinished: installedRef(m) != inventory.LayersRef(m)}, nil
 }
 
-// installedRef identifies the layer that upstream installed completely; empty where none is known. Upstream notes a layer
-// at the beginning of the first installation, and from then on after it was installed.
+// installedRef identifies the layer that upstream installed completely; empty if none is known. Upstream records a
+// layer when the first installation begins, and later layers only after their installation.
 func installedRef(m *v1beta2.Manifest) string {
 	if !meta.IsStatusConditionTrue(m.Status.Conditions, string(shared.ConditionInstallation)) {
 		return ""

@@ -17,12 +17,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// uidUnknown is recorded for a default custom resource that upstream created and its user deleted: no object has this
-// uid, so that it counts as one that is gone, and is not created again.
+// uidUnknown is recorded as the uid of a default custom resource that upstream created and a user deleted. No object
+// has this uid, so the resource counts as deleted and is not created again.
 const uidUnknown = "deleted-before-adoption"
 
-// defaultCR is the record of the default custom resource: the one that exists, or one that was created and is gone. It is
-// nil where upstream had not come to create it.
+// defaultCR returns the record of the default custom resource, whether it exists or was created and then deleted.
+// defaultCR returns nil if upstream had not created it yet.
 func defaultCR(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string) (*v1beta2.DefaultCRRecord, error) {
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil || wanted == nil {

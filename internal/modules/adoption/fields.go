@@ -17,22 +17,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// formerManagers are the field managers under which releases of upstream wrote modules' objects, beside the one that we
-// use as well. What they own would stay for ever: no apply of ours removes it.
+// formerManagers returns the field managers, other than our present one, under which releases of upstream wrote
+// modules' objects. Fields that they own would stay forever, because none of our applies removes them.
 func formerManagers() sets.Set[string] {
 	return sets.New(shared.FieldManagerLifecycleManager, shared.OperatorGroup+"/"+shared.FieldManagerLifecycleManager)
 }
 
-// FieldsPatch is a JSON patch of this very version of an object, after which our apply of this body changes nothing that
-// is not different in the module: what former managers own is ours, so that it is removed where the module no longer has
-// it; replicas that we leave to an autoscaler are nobody's, for with our ownership of them the number would go, and the
-// workload would be scaled to one; and of a Secret whose stringData is ours the keys in data are. It is nil where nothing is
-// to be moved. The fields of the object stay as they are.
+// FieldsPatch returns a JSON patch that moves the ownership of fields of a live object. It changes no value in the
+// object and applies only to this resource version. After the patch, our apply of body changes only what differs in
+// the module:
+//
+//   - We own what former managers owned, so that an apply removes fields that the module no longer has.
+//   - Nobody owns replicas that we leave to an autoscaler. If we owned the field, our apply would remove it and
+//     scale the workload to one.
+//   - In a Secret that we applied with stringData, we own the keys in data.
+//
+// FieldsPatch returns nil if no ownership has to move.
 func FieldsPatch(live *metav1.PartialObjectMetadata, body []byte) ([]byte, error) {
 	moved := live.DeepCopy()
 	former := formerManagers()
 	for i := range moved.ManagedFields {
-		// They applied; what follows knows how to merge updates into our entry.
+		// These managers applied. UpgradeManagedFields merges only updates into our entry.
 		if e := &moved.ManagedFields[i]; former.Has(e.Manager) && e.Subresource == "" {
 			e.Operation = metav1.ManagedFieldsOperationUpdate
 		}
@@ -52,12 +57,12 @@ func FieldsPatch(live *metav1.PartialObjectMetadata, body []byte) ([]byte, error
 	}
 	return json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": moved.ManagedFields},
-		// A replaced version is refused as a conflict where the object has another one by now.
+		// If the object has another resource version by now, the API server refuses this operation as a conflict.
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.ResourceVersion},
 	})
 }
 
-// releaseReplicas takes the number of replicas out of what we own, where we do not apply it.
+// releaseReplicas removes the number of replicas from the fields that we own if body does not set it.
 func releaseReplicas(own *metav1.ManagedFieldsEntry, body []byte) error {
 	if own == nil {
 		return nil
@@ -85,8 +90,8 @@ func releaseReplicas(own *metav1.ManagedFieldsEntry, body []byte) error {
 	return nil
 }
 
-// ownData gives us the keys of a Secret's data in place of those of stringData. The API server moved the values and not
-// the ownership of them.
+// ownData replaces our ownership of the keys in a Secret's stringData by ownership of the same keys in data. The API
+// server moved the values but not their ownership.
 func ownData(own *metav1.ManagedFieldsEntry, body []byte) error {
 	var kind metav1.TypeMeta
 	if err := json.Unmarshal(body, &kind); err != nil {
@@ -117,11 +122,11 @@ func ownData(own *metav1.ManagedFieldsEntry, body []byte) error {
 	return nil
 }
 
-// stringData is a field of Secrets that can be written and is never stored.
+// stringData is a write-only field of Secrets. The API server never stores it.
 const stringData = "stringData"
 
-// OwnsStringData reports whether we applied a Secret with stringData, as earlier releases of ours did. FieldsPatch then
-// gives us the keys that are in its data. live may be nil.
+// OwnsStringData reports whether we applied a Secret with stringData, as earlier releases did. FieldsPatch then moves
+// our ownership to the keys in data. live may be nil.
 func OwnsStringData(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
 	if kind != (schema.GroupKind{Kind: "Secret"}) || live == nil {
 		return false

@@ -19,9 +19,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// installed are the objects in the cluster that upstream installed for a Manifest: those that it listed in the status,
-// and those that carry its mark, since upstream lists a version's objects only after it applied them. What another
-// Manifest marked is left out, and what does not exist.
+// installed returns the objects in the cluster that upstream installed for a Manifest: the objects listed in its
+// status, and the objects with its mark, because upstream lists a version's objects only after it applied them.
+// Missing objects and objects with another Manifest's mark are left out.
 func installed(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) ([]v1beta2.InventoryEntry, error) {
 	owner := inventory.OwnerOf(m)
 	given := make([]schema.GroupVersionKind, 0, len(m.Status.Synced))
@@ -50,14 +50,14 @@ func installed(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) ([
 	return inventory.Sorted(byID), nil
 }
 
-// listedAll tells whether upstream's list is complete: nothing was under way.
+// listedAll reports whether upstream's list is complete, because no installation, upgrade or removal was in progress.
 func listedAll(m *v1beta2.Manifest) bool {
 	settled := m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
 	return settled && m.DeletionTimestamp.IsZero() && installedRef(m) == inventory.LayersRef(m)
 }
 
-// read reads an object that upstream listed, unless it is known already. It is nil where it does not exist, or where
-// nobody serves its kind in any version.
+// read returns an object that upstream listed, unless it is already known. The returned metadata is nil if the object
+// does not exist or the cluster serves no version of its kind.
 func read(
 	ctx context.Context, c *clusters.Cluster, o v1beta2.SyncedObject, known map[string]v1beta2.InventoryEntry,
 ) (v1beta2.InventoryEntry, *metav1.PartialObjectMetadata, error) {
@@ -67,7 +67,7 @@ func read(
 	if err != nil {
 		return v1beta2.InventoryEntry{}, nil, kinds.IgnoreNoMatch(fmt.Errorf("look up kind %s: %w", o.Kind, err))
 	}
-	// Upstream puts what names no namespace into this one.
+	// Upstream uses this namespace for objects that name none.
 	name := types.NamespacedName{Name: o.Name, Namespace: objects.NamespaceOf(resource, o.Namespace, metav1.NamespaceDefault)}
 	entry, err := v1beta2.NewInventoryEntry(gvk, name)
 	if err != nil {

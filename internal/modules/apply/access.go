@@ -20,14 +20,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// partOfAccess says why no module may bring what gives Lifecycle Manager access to the cluster: applied over the
-// existing object, or removed with the module, it would lock us out.
+// partOfAccess is why a module must not contain an object that gives Lifecycle Manager access to the cluster: if the
+// module replaced that object, or its removal deleted it, we would be locked out.
 const partOfAccess = "it is part of Lifecycle Manager's access to this cluster"
 
-// ExcludeAccess removes from the plan what gives us access: our own ServiceAccount, its tokens, the bindings that name
-// the account, and the roles that are bound to it. The cluster says which account that is; where it does not, nothing
-// is removed. What the module has already applied is unchanged. Where bindings or roles are new, those of their
-// namespace are listed, once; a new Secret that may be a token of the account costs one request.
+// ExcludeAccess removes from the plan whatever gives us access to the cluster: our ServiceAccount, its tokens,
+// bindings that name the account, and roles bound to it. The cluster tells us which account we use; if it does not,
+// ExcludeAccess removes nothing. Objects that the module has already applied are left alone. If bindings or roles are
+// new, ExcludeAccess lists the bindings of their namespace once. A new Secret that may be a token of the account
+// costs one request.
 func (job *Installation) ExcludeAccess(ctx context.Context) error {
 	has := map[string]bool{}
 	for _, e := range job.Manifest.Status.Inventory {
@@ -75,7 +76,7 @@ func isRole(kind schema.GroupKind) bool {
 	return kind.Group == rbacv1.GroupName && (kind.Kind == "ClusterRole" || kind.Kind == "Role")
 }
 
-// rights is what is read of a binding or a Secret, whether a module brings it or it exists already.
+// rights holds the fields that we read from a binding or a Secret, both rendered and live.
 type rights struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Type              corev1.SecretType `json:"type"`
@@ -83,7 +84,7 @@ type rights struct {
 	RoleRef           rbacv1.RoleRef    `json:"roleRef"`
 }
 
-// isTokenOf tells whether a Secret holds, or will hold, a token of the account.
+// isTokenOf reports whether a Secret holds, or will hold, a token of the account.
 func (r *rights) isTokenOf(account clusters.Account, namespace string) bool {
 	of := r.Annotations[corev1.ServiceAccountNameKey]
 	return of != "" && account.Is(types.NamespacedName{Namespace: namespace, Name: of})
@@ -114,15 +115,15 @@ func isPartOfAccess(ctx context.Context, job *Installation, p bundle.Placed, acc
 	if rendered.isTokenOf(account, namespace) {
 		return true, nil
 	}
-	// A token is where its account is, and a Secret of another type cannot be applied over one.
+	// A token is in its account's namespace, and no Secret of another type can be applied over a token.
 	if !account.IsIn(namespace) || rendered.Type != "" && rendered.Type != corev1.SecretTypeServiceAccountToken {
 		return false, nil
 	}
 	return isExistingToken(ctx, job.Cluster, p, account)
 }
 
-// isExistingToken tells whether an existing Secret with the name of a module's Secret is a token of the account. One
-// that may not be read counts as none.
+// isExistingToken reports whether the live Secret with the name of a module's Secret is a token of the account. A
+// Secret that we may not read does not count as one.
 func isExistingToken(ctx context.Context, c *clusters.Cluster, p bundle.Placed, account clusters.Account) (bool, error) {
 	existing, err := c.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
 	switch {
@@ -134,17 +135,17 @@ func isExistingToken(ctx context.Context, c *clusters.Cluster, p bundle.Placed, 
 	return (&rights{ObjectMeta: existing.ObjectMeta}).isTokenOf(account, p.Name.Namespace), nil
 }
 
-// bindings are the existing ones, by namespace; the ClusterRoleBindings have the empty namespace.
+// bindings holds the live bindings by namespace. ClusterRoleBindings are under the empty namespace.
 type bindings map[string][]rights
 
-// nameAccount tells whether one of the selected bindings in a namespace names the account. Where they may not be listed, none
-// does.
+// nameAccount reports whether one of the selected bindings in a namespace names the account. If we may not list the
+// bindings, it returns false.
 func (known bindings) nameAccount(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, selected func(*rights) bool) (bool, error) {
 	all, listed := known[namespace]
 	if !listed {
 		var err error
 		if all, err = listBindings(ctx, c, namespace); err != nil && !apierrors.IsForbidden(err) {
-			return false, clusters.Classify(fmt.Errorf("list who has rights: %w", err))
+			return false, clusters.Classify(fmt.Errorf("list the bindings of the cluster: %w", err))
 		}
 		known[namespace] = all
 	}

@@ -17,9 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 )
 
-// takeFields moves the ownership of the fields of an object that upstream installed, before we apply it for the first
-// time, and of a Secret that an earlier release of ours applied with stringData. Which objects of a module upstream installed
-// is in the module's inventory. Upstream's agent is in none: the cluster is asked for each of its objects, once.
+// takeFields moves the ownership of fields of an object to us, in two cases: before we first apply an object that
+// upstream installed, and for a Secret that an earlier release of ours applied with stringData. The module's
+// inventory says which of its objects upstream installed. The objects of upstream's agent are in no inventory, so
+// takeFields reads each of them once.
 func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []byte) error {
 	live := job.Repair.Adopted(p)
 	if seen := job.Repair.Before.Seen[p.Entry.ID].Meta; live == nil && adoption.OwnsStringData(p.Object.GVK.GroupKind(), seen) {
@@ -53,8 +54,9 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 	})
 }
 
-// removeLeftovers deletes what only upstream's agent needs. It does so before upstream's Deployment is taken over, which shows
-// that it is still to be done. Pods that run go on without. What we may not delete stays.
+// removeLeftovers deletes objects that only upstream's agent needs. It runs before we take over upstream's
+// Deployment, because that Deployment shows that the leftovers still have to be deleted. Running pods are not
+// affected. Objects that we may not delete stay.
 func removeLeftovers(ctx context.Context, job *Installation) error {
 	for _, o := range agent.Leftovers() {
 		resource, err := job.Cluster.Mapper.Resource(ctx, o.GVK)

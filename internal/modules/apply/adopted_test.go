@@ -24,7 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// upstreams is an object as upstream applied it, with a field that ours does not have.
+// upstreams returns an object as upstream applied it, with a field that our version lacks.
 func upstreams(apiVersion, kind, namespace, name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
@@ -39,7 +39,8 @@ func upstreams(apiVersion, kind, namespace, name string) *metav1.PartialObjectMe
 	}
 }
 
-// agentJob is the installation of the agent in a cluster that has these objects, and what is asked of that.
+// agentJob returns the installation of the agent in a cluster with the given objects, and the client that records its
+// requests.
 func agentJob(there ...runtime.Object) (*Installation, *fake.FakeMetadataClient) {
 	scheme := fake.NewTestScheme()
 	_ = metav1.AddMetaToScheme(scheme)
@@ -69,7 +70,7 @@ func verbs(cluster *fake.FakeMetadataClient) string {
 	return strings.Join(all, ", ")
 }
 
-func TestUpstreamsAgentIsTakenOverWithAllThatOursDoesNotHave(t *testing.T) {
+func TestUpstreamsAgentIsTakenOverWithTheFieldsThatOursLacks(t *testing.T) {
 	somebodys := upstreams("v1", "ConfigMap", "kyma-system", "skr-webhook-config")
 	somebodys.Labels = nil
 	job, cluster := agentJob(
@@ -78,11 +79,11 @@ func TestUpstreamsAgentIsTakenOverWithAllThatOursDoesNotHave(t *testing.T) {
 	)
 	require.NoError(t, takeFields(t.Context(), job, agentDeployment(), []byte(`{}`)))
 	require.Equal(t, "get deployments, get configmaps, get clusterrolebindings, get clusterroles, delete clusterroles, "+
-		"get serviceaccounts, delete serviceaccounts, patch deployments", verbs(cluster), "what has not upstream's label is somebody's")
+		"get serviceaccounts, delete serviceaccounts, patch deployments", verbs(cluster), "an object without upstream's label belongs to somebody else")
 	live, err := cluster.Resource(agentDeployment().Resource.GroupVersionResource).Namespace("kyma-system").Get(t.Context(), shared.AgentName, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Len(t, live.ManagedFields, 1)
-	require.Contains(t, string(inventory.OwnEntry(live.ManagedFields).FieldsV1.GetRawBytes()), "f:serviceAccountName", "our apply removes it now")
+	require.Contains(t, string(inventory.OwnEntry(live.ManagedFields).FieldsV1.GetRawBytes()), "f:serviceAccountName", "our next apply removes it")
 
 	cluster.ClearActions()
 	require.NoError(t, takeFields(t.Context(), job, agentDeployment(), []byte(`{}`)))
@@ -90,10 +91,10 @@ func TestUpstreamsAgentIsTakenOverWithAllThatOursDoesNotHave(t *testing.T) {
 	job.Repair.Recorded["the agent's Deployment"] = v1beta2.InventoryEntry{Hash: "of our apply"}
 	cluster.ClearActions()
 	require.NoError(t, takeFields(t.Context(), job, agentDeployment(), []byte(`{}`)))
-	require.Empty(t, verbs(cluster), "once we applied it nothing is asked")
+	require.Empty(t, verbs(cluster), "after our apply there are no more requests")
 }
 
-func TestWhereThereWasNoAgentNothingIsTakenOver(t *testing.T) {
+func TestWithoutUpstreamsAgentNothingIsTakenOver(t *testing.T) {
 	job, cluster := agentJob()
 	require.NoError(t, takeFields(t.Context(), job, agentDeployment(), []byte(`{}`)))
 	require.Equal(t, "get deployments", verbs(cluster))
@@ -104,7 +105,7 @@ func TestWhereThereWasNoAgentNothingIsTakenOver(t *testing.T) {
 	require.Empty(t, verbs(cluster), "a module's objects are in its inventory")
 }
 
-func TestALeftoverThatCannotBeDeletedIsTriedAgainUnlessThatIsForbidden(t *testing.T) {
+func TestTheDeletionOfALeftoverIsRetriedUnlessItIsForbidden(t *testing.T) {
 	for reason, failure := range map[string]error{
 		"not now":   apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "delete", schema.GroupResource{}, "", "", 0, false),
 		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "skr-webhook-sa", nil),
@@ -118,12 +119,12 @@ func TestALeftoverThatCannotBeDeletedIsTriedAgainUnlessThatIsForbidden(t *testin
 				return
 			}
 			require.ErrorIs(t, err, failure)
-			require.NotContains(t, verbs(cluster), "patch", "the Deployment still shows that it is to be done")
+			require.NotContains(t, verbs(cluster), "patch", "the Deployment still shows that leftovers have to be deleted")
 		})
 	}
 }
 
-func TestTheKeysOfASecretThatWasAppliedAsStringDataBecomeOurs(t *testing.T) {
+func TestTheKeysOfASecretAppliedWithStringDataBecomeOurs(t *testing.T) {
 	secret := upstreams("v1", "Secret", "kyma-system", "plain")
 	secret.ManagedFields[0].Manager = shared.FieldManagerModuleResources
 	secret.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{"f:data":{"f:a":{}},"f:stringData":{"f:b":{}},"f:type":{}}`)
@@ -139,7 +140,7 @@ func TestTheKeysOfASecretThatWasAppliedAsStringDataBecomeOurs(t *testing.T) {
 	job.Repair.Before.Seen = map[string]objects.LiveObject{at.Entry.ID: {Meta: secret}}
 	body := []byte(`{"apiVersion":"v1","kind":"Secret","data":{"a":"YQ=="}}`)
 	require.NoError(t, takeFields(t.Context(), job, at, body))
-	require.Equal(t, "patch secrets", verbs(cluster), "what was read before need not be read again")
+	require.Equal(t, "patch secrets", verbs(cluster), "the object is not read a second time")
 	patch, isPatch := cluster.Actions()[0].(clienttesting.PatchAction)
 	require.True(t, isPatch)
 	require.Contains(t, string(patch.GetPatch()), `{"f:data":{"f:a":{},"f:b":{}},"f:type":{}}`)

@@ -1,9 +1,27 @@
-// Package apply applies a rendered module to a cluster: its objects are prepared without a write, and then applied in
-// stages with server-side apply, with hooks before and after. Each object is applied on its own, so that one that fails
-// keeps no other from being applied. What was applied before and has not changed is not applied again.
+// Package apply applies a rendered module to a cluster with server-side apply.
 //
-// Applier.Prepare and Applier.ApplyStages are the entry points. Nothing here writes the status of a Manifest, but for the
-// record of the hooks that ran.
+// A reconcile works on an Installation, in this order:
+//
+//	job, err := applier.Prepare(ctx, manifest) // access, layers, rendering, plan; writes nothing
+//	err = job.ExcludeAccess(ctx)               // drop objects that grant our own access
+//	err = applier.Survey(ctx, job)             // read what was applied before
+//	outcomes, err := applier.ApplyStages(ctx, job)
+//	outcome, observed := outcomes.Judge(job, now, patience)
+//
+// ApplyStages applies the objects of one stage in parallel, and one stage after the other: a namespace before its
+// objects, a definition before its custom resources. A chart's pre-hooks run after its namespaces and
+// definitions, and before all other objects. RunHooks runs its post-hooks later.
+//
+// What must stay true:
+//
+//   - Each object is applied on its own. One refused object does not keep the others from being applied.
+//   - An object that was applied before and has not changed is not applied again.
+//   - Objects carry the owner's mark (see package inventory). An object that belongs to another module is
+//     refused, and a namespace that existed before us is shared, not owned.
+//   - Messages never repeat a field's value, because it can be secret (see Refusal).
+//   - Nothing here writes the status of a Manifest, except to record which hooks have run.
+//
+// Previewer renders a Manifest without a cluster.
 package apply
 
 import (
@@ -16,32 +34,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// Options configure how modules are applied.
+// Options configures how modules are applied.
 type Options struct {
 	Artifacts *artifacts.Store
-	// Parallel is how many objects of one module are applied or removed at once; 8.
+	// Parallel is how many objects of one module are applied or removed concurrently. The default is 8.
 	Parallel int
-	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
+	// BundleBytes bounds the encoded modules that are kept in memory. The default is 128 MiB.
 	BundleBytes int64
-	// MissingAPITimeout is how long we wait for a kind that the cluster does not know before that is an error of the
-	// module, and so is any other object that should be applied by then; 10 min.
+	// MissingAPITimeout is how long a module waits for a kind that the cluster does not serve before the missing kind
+	// becomes an error of the module. The same applies to any other object that cannot be applied yet. The default is 10
+	// min.
 	MissingAPITimeout time.Duration
-	// HookPatience is how long one reconcile waits for the hooks of a chart; the next reconcile finds one that takes
-	// longer; 20 s.
+	// HookPatience is how long one reconcile waits for the hooks of a chart. The next reconcile waits for a hook that
+	// takes longer. The default is 20 s.
 	HookPatience time.Duration
 }
 
-// Applier prepares and applies modules. It is shared by all Manifests.
+// Applier prepares and applies modules. All Manifests share one Applier.
 type Applier struct {
 	Options Options
 	steps   *manifests.Steps
 	bundles *artifacts.Cache[*bundle.Bundle]
 }
 
-// New returns the applier.
+// New returns an Applier. Options.Artifacts must not be nil.
 func New(steps *manifests.Steps, o Options) (*Applier, error) {
 	if o.Artifacts == nil {
-		return nil, errors.New("apply: Artifacts must be given")
+		return nil, errors.New("apply: Options.Artifacts must not be nil")
 	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.BundleBytes = cmp.Or(o.BundleBytes, 128<<20)

@@ -24,31 +24,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// older is how long before a reconcile an object must have been created to count as one that existed before, whatever
-// the clocks of the two clusters say.
+// older is how long before the start of a reconcile an object must have been created to count as older than the
+// reconcile. It allows for clock skew between the two clusters.
 const older = 10 * time.Minute
 
 const (
-	// secondTry is the pause before retryable failures within a stage are tried once more: a role that a binding refers
-	// to, a webhook that just starts.
+	// secondTry is the pause before retryable failures within a stage are retried once. For example, a binding may refer
+	// to a role of the same stage, or a webhook may just be starting.
 	secondTry = 500 * time.Millisecond
-	// establishing bounds the wait for the module's definitions.
+	// establishing bounds the wait for the cluster to serve the module's definitions.
 	establishing = 20 * time.Second
-	// establishPause is the first pause between two checks of them: five checks are enough for some seconds.
+	// establishPause is the first pause between two checks. With backoff, five checks cover a few seconds.
 	establishPause = 400 * time.Millisecond
 )
 
 // Outcomes collects the results of applying objects.
 type Outcomes struct {
 	mu sync.Mutex
-	// Entries are the inventory entries of what was applied, by id.
+	// Entries are the inventory entries of the applied objects, by id.
 	Entries  map[string]v1beta2.InventoryEntry
 	Failures []bundle.Failure
-	// Skipped are optional objects whose kind the cluster no longer serves.
+	// Skipped holds optional objects of kinds that the cluster no longer serves.
 	Skipped []bundle.Placed
-	// postponed is true when there was no time to apply all.
+	// postponed is true if time ran out before all objects were applied.
 	postponed bool
-	// Done are hooks that are deleted once it is recorded that they ran.
+	// Done holds the hooks to delete after the status records that they ran.
 	Done []bundle.Placed
 }
 
@@ -76,11 +76,12 @@ func (o *Outcomes) postpone() {
 	o.postponed = true
 }
 
-// Complete tells whether all objects were applied.
+// Complete reports whether all objects were applied.
 func (o *Outcomes) Complete() bool { return len(o.Failures) == 0 && !o.postponed }
 
-// ApplyStages applies the plan, stage by stage and in parallel within a stage. Failures of single objects are
-// collected; what ends the whole reconcile (no access, a changed Manifest, our own end) is the error.
+// ApplyStages applies the plan stage by stage, and the objects of a stage in parallel. It collects failures of single
+// objects in Outcomes. It returns an error only for what ends the whole reconcile: no access, a changed Manifest, or
+// our own shutdown.
 func (a *Applier) ApplyStages(ctx context.Context, job *Installation) (*Outcomes, error) {
 	all := &Outcomes{Entries: map[string]v1beta2.InventoryEntry{}, Failures: job.Refused}
 	job.Plan.Version, job.Plan.Ref = job.Manifest.Spec.Version, inventory.LayersRef(job.Manifest)
@@ -123,8 +124,8 @@ func (a *Applier) ApplyStages(ctx context.Context, job *Installation) (*Outcomes
 	return all, nil
 }
 
-// runFirst runs the hooks that come before the module's objects, and records at once that they ran. When one
-// of them is not done, the objects have to wait.
+// runFirst runs the hooks of Plan.Before and immediately records that they ran. It returns false
+// if a hook has not finished; the objects then have to wait.
 func (a *Applier) runFirst(ctx context.Context, job *Installation, all *Outcomes) (bool, error) {
 	if err := a.steps.MayBeginStage(ctx, job.Manifest, &job.AsOf); err != nil {
 		return false, err
@@ -138,7 +139,8 @@ func (a *Applier) runFirst(ctx context.Context, job *Installation, all *Outcomes
 	})
 }
 
-// applyAll applies objects in parallel. With retry, those with a retryable failure are returned and not recorded.
+// applyAll applies objects in parallel. If retry is true, it returns the objects with a retryable failure instead of
+// recording the failures.
 func (a *Applier) applyAll(ctx context.Context, job *Installation, placed []bundle.Placed, all *Outcomes, retry bool) ([]bundle.Placed, error) {
 	var mu sync.Mutex
 	var again []bundle.Placed
@@ -184,8 +186,8 @@ func (a *Applier) applyAll(ctx context.Context, job *Installation, placed []bund
 	return again, err
 }
 
-// late tells whether it is too late to begin another object. The first is always begun, so that each reconcile makes
-// progress.
+// late reports whether it is too late to begin another object. It returns false for the first object, so that each
+// reconcile makes progress.
 func (job *Installation) late() bool {
 	return job.begun.Swap(true) && time.Now().After(job.Until)
 }
@@ -197,7 +199,7 @@ func Object(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.In
 	}
 	applied, owned, err := applyMarked(ctx, job, p)
 	if kinds.IsJob(p.Object.GVK.GroupKind()) && apierrors.IsInvalid(err) {
-		// The template of a Job cannot be changed: a changed Job is another run.
+		// The template of a Job is immutable. A changed Job is a new run.
 		if err = replaceJob(ctx, job, p); err == nil {
 			applied, err = applyInto(ctx, job, p, p.Object.Body.Fill(job.Owner))
 		}
@@ -211,8 +213,8 @@ func Object(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.In
 	}
 	entry.UID = string(applied.UID)
 	if owned {
-		// A namespace that existed before us may be shared by all modules, and each sets its own labels on it: what others do
-		// to it is no drift.
+		// Only owned objects get a hash. All modules may share a namespace that existed before us, and each module sets its
+		// own labels on it, so changes by others are not drift.
 		entry.Hash = inventory.ObjectHash(applied)
 		if applied.CreationTimestamp.Add(older).Before(job.began) {
 			job.Met.Store(true)
@@ -224,8 +226,8 @@ func Object(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.In
 	return entry, nil
 }
 
-// applyMarked applies one object with our mark. A namespace that we did not create gets no mark, and is applied with a
-// field manager of this module's own: whoever marked it, or has it as well, keeps their fields.
+// applyMarked applies one object with our mark. A namespace that we did not create gets no mark. We apply it with a
+// field manager specific to this module, so that other owners and modules keep their fields.
 func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (applied *metav1.PartialObjectMetadata, owned bool, err error) {
 	if p.Object.Stage == kinds.StageNamespaces {
 		if owned, err = createdByUs(ctx, job, p); err != nil {
@@ -250,8 +252,8 @@ func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (appli
 	return applied, true, err
 }
 
-// applyOver applies an object that was refused, once more and adapted to the live one, and replaces the live one if the
-// module asks for that.
+// applyOver applies an object again after a refusal, adapted to the live object. If that fails too, it replaces the
+// live object, provided that the module allows it.
 func applyOver(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (*metav1.PartialObjectMetadata, error) {
 	adapted, err := adaptToLive(ctx, job, p, body, refusal)
 	if err != nil {
@@ -273,7 +275,7 @@ func applyOver(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	return replace(ctx, job, p, body, refusal)
 }
 
-// applyInto applies one object, and creates the remote namespace where that is missing.
+// applyInto applies one object. If the remote namespace is missing, applyInto creates it and tries again.
 func applyInto(ctx context.Context, job *Installation, p bundle.Placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	applied, err := Patch(ctx, job, p, body)
 	if NamespaceMissing(err) && p.Name.Namespace == job.RemoteNamespace {
@@ -284,7 +286,7 @@ func applyInto(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	return applied, err
 }
 
-// Patch applies the body of one object, as the field manager of all modules' objects.
+// Patch applies the body of one object with the field manager of all modules' objects.
 func Patch(ctx context.Context, job *Installation, p bundle.Placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
 }
@@ -294,15 +296,15 @@ func patchAs(ctx context.Context, job *Installation, p bundle.Placed, body []byt
 		Patch(ctx, p.Name.Name, ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 }
 
-// ranAlready tells whether the object is a Job that ran for these very layers: it runs once, even if it was cleaned up
-// since.
+// ranAlready reports whether the object is a Job that has already run for exactly these layers. A Job runs once, even
+// if it was deleted afterwards.
 func ranAlready(job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, bool) {
 	if !kinds.IsJob(p.Object.GVK.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
 	ref := inventory.LayersRef(job.Manifest)
 	for _, e := range job.Manifest.Status.Inventory {
-		// Before Jobs were recorded with their layers, this was known only of completely installed layers.
+		// Older records of Jobs have no layers. For those, only completely installed layers are known to have run.
 		ran := e.Ran == ref || e.Ran == "" && job.Manifest.Status.InstalledRef == ref
 		if e.ID == p.Entry.ID && e.UID != "" && ran {
 			return e, true
@@ -318,7 +320,7 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 		return client.IgnoreNotFound(err)
 	}
 	if !job.Owner.Owns(live) {
-		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name exists that is not this module's")
+		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job with this name exists and does not belong to this module")
 	}
 	err = api.Delete(ctx, p.Name.Name, metav1.DeleteOptions{
 		PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &live.UID},
@@ -326,8 +328,8 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 	return client.IgnoreNotFound(err)
 }
 
-// createdByUs tells whether a namespace of the module does not exist yet, or exists and carries our mark: one that
-// existed before us is not ours to remove. Those where Lifecycle Manager works belong to no module.
+// createdByUs reports whether a namespace of the module does not exist yet or carries our mark. We must not remove a
+// namespace that existed before us. Namespaces that Lifecycle Manager itself uses belong to no module.
 func createdByUs(ctx context.Context, job *Installation, p bundle.Placed) (bool, error) {
 	if kinds.IsProtected(p.Object.GVK, p.Name) {
 		return false, nil
@@ -342,8 +344,8 @@ func createdByUs(ctx context.Context, job *Installation, p bundle.Placed) (bool,
 	return job.Owner.Owns(live), nil
 }
 
-// establish waits until the cluster serves the kinds that the module defines, so that their objects can be applied. It
-// reads what is served and not the definitions, which are large.
+// establish waits until the cluster serves the kinds that the module defines, so that custom resources can be
+// applied. It reads discovery data, not the definitions, which are large.
 func establish(ctx context.Context, job *Installation, all *Outcomes) error {
 	deadline := time.Now().Add(establishing)
 	wait := establishPause
@@ -359,7 +361,7 @@ func establish(ctx context.Context, job *Installation, all *Outcomes) error {
 		}
 		if time.Now().After(deadline) {
 			for gv := range missing {
-				all.failed(bundle.Failure{Object: "definitions of " + gv.String(), Message: "the cluster does not serve them yet", Retryable: true})
+				all.failed(bundle.Failure{Object: "definitions of " + gv.String(), Message: "the cluster does not serve their kinds yet", Retryable: true})
 			}
 			return nil
 		}
@@ -372,7 +374,7 @@ func establish(ctx context.Context, job *Installation, all *Outcomes) error {
 
 func served(ctx context.Context, c *clusters.Cluster, gv schema.GroupVersion, wanted []string) bool {
 	for _, kind := range wanted {
-		// The mapper asks once per group version, and again only for what it did not find.
+		// The mapper asks once per group version. It asks again only for kinds that it did not find.
 		if _, err := c.Mapper.Resource(ctx, gv.WithKind(kind)); err != nil {
 			return false
 		}

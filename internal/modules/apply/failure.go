@@ -26,11 +26,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// ApplyPatch is server-side apply. JSON is YAML, so the encoded bodies are valid.
+// ApplyPatch is the patch type of server-side apply. JSON is valid YAML, so the encoded bodies are accepted.
 const ApplyPatch = types.ApplyPatchType
 
-// failureOf classifies why one object could not be applied. A kind that the module itself defines may not be served
-// yet, and its conversion webhook may not be up yet.
+// failureOf classifies why one object could not be applied. It treats as retryable that a kind defined by the module
+// itself is not served yet, or that its conversion webhook is not up yet.
 func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 	f := bundle.Failure{Object: p.String(), Message: Refusal(err), Reason: reasonOf(err)}
 	d, own := k.Own[p.Object.GVK.GroupKind()]
@@ -46,14 +46,14 @@ func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 		f.Retryable = true
 	default:
 		kind := fault.Of(clusters.Classify(err))
-		// A role that a binding refers to may come in this very stage; the API server then answers not found.
+		// A binding may refer to a role of the same stage. The API server then answers "not found".
 		f.Retryable = kind.Kind == fault.Transient && kind.Reason != "Error" || apierrors.IsNotFound(err) || isTerminating(err)
 	}
 	return f
 }
 
-// reasonOf returns the reason for which an object was refused if there is something of its own to be done about it, and
-// otherwise nothing.
+// reasonOf returns the specific reason for the refusal of an object if there is a specific remedy for it. Otherwise
+// it returns the empty string.
 func reasonOf(err error) string {
 	_, _, conversion := clusters.ConversionFailure(err)
 	switch {
@@ -71,11 +71,11 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// webhookSilent finds an admission webhook that did not answer (k8s.io/apiserver, ErrCallingWebhook).
+// webhookSilent matches the error for an admission webhook that did not answer (k8s.io/apiserver, ErrCallingWebhook).
 var webhookSilent = regexp.MustCompile(`failed calling webhook "`)
 
-// notAdmitted reports whether admission control refused an object: a quota, a limit range, pod security, a policy or a
-// webhook. These can admit it the next time without any change of the module. Missing rights are something else.
+// notAdmitted reports whether admission control refused an object: a quota, a limit range, pod security, a policy or
+// a webhook. All of these may admit the unchanged object later. Missing rights do not count.
 func notAdmitted(err error) bool {
 	message := err.Error()
 	switch {
@@ -87,12 +87,14 @@ func notAdmitted(err error) bool {
 	return !missingRight.MatchString(message) && !grantedRight.MatchString(message)
 }
 
-// NotAdmitted reports whether what refused an object may let it through the next time.
+// NotAdmitted reports whether an object was refused by something that may admit it later: admission control, or
+// missing rights.
 func NotAdmitted(err error) bool {
 	return !isTerminating(err) && (apierrors.IsForbidden(err) || notAdmitted(err))
 }
 
-// byPolicy reports whether a policy found an object invalid. The schema of a kind names the fields instead.
+// byPolicy reports whether a policy found an object invalid. Schema validation names the invalid fields; a policy
+// does not.
 func byPolicy(err error) bool {
 	if !apierrors.IsInvalid(err) {
 		return false
@@ -105,10 +107,10 @@ func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// HintOf says what can be done about the refusal of an object if that is something of its own.
+// HintOf returns the specific remedy for the refusal of an object; empty if there is none.
 func HintOf(err error) string { return hint.For(reasonOf(err)) }
 
-// NamespaceMissing tells whether an object could not be created because its namespace does not exist.
+// NamespaceMissing reports whether an object could not be created because its namespace does not exist.
 func NamespaceMissing(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -117,8 +119,8 @@ func NamespaceMissing(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
-// worst is the state that follows from all failures. A kind that is missing for too long is an error, and so is a
-// retryable failure that lasts as long; both are tried again nevertheless.
+// worst returns the state and the reason that follow from all failures. A kind that stays missing for too long is an
+// error, and so is a retryable failure that lasts equally long. Both are retried nevertheless.
 func (o *Outcomes) worst(long bool) (shared.State, string) {
 	missing := false
 	for _, f := range o.Failures {
@@ -142,7 +144,7 @@ func (o *Outcomes) worst(long bool) (shared.State, string) {
 	return state, readiness.ReasonMissingAPI
 }
 
-// refused returns the reason of an error: the one that all refused objects have in common, if there is one.
+// refused returns the reason that all refused objects share, or ReasonApplyFailed if they share none.
 func (o *Outcomes) refused() string {
 	common := ""
 	for _, f := range o.Failures {
@@ -157,7 +159,7 @@ func (o *Outcomes) refused() string {
 	return common
 }
 
-// toDo says what can be done about the failures; empty if the hint for the reason says it all.
+// toDo returns the remedies for the failures; empty if the hint for the reason already says everything.
 func (o *Outcomes) toDo(reason string) string {
 	var reasons, hints []string
 	for _, f := range o.Failures {
@@ -181,7 +183,7 @@ func (o *Outcomes) toDo(reason string) string {
 	return fault.Message(strings.Join(hints, "; "))
 }
 
-// observedHook is the state of a module whose hook failed, or is not done yet.
+// observedHook returns the state of a module with a hook that failed or has not finished.
 func observedHook(f bundle.Failure, observed readiness.Observed) readiness.Observed {
 	if f.Retryable {
 		observed.State, observed.Reason, observed.Message = shared.StateProcessing, readiness.ReasonHookPending, "waiting for "+f.Object
@@ -191,8 +193,8 @@ func observedHook(f bundle.Failure, observed readiness.Observed) readiness.Obser
 	return observed
 }
 
-// Judge returns the result of the reconcile. What the cluster refused is an error of the module; what may work the next
-// time, and a kind that may still appear, keep it in processing.
+// Judge returns the result of the reconcile. Objects that the cluster refused are an error of the module. If all
+// failures are retryable, or a kind may still appear, the module stays in Processing.
 func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duration) (manifests.Outcome, readiness.Observed) {
 	observed := job.Begins
 	observed.Total = int32(job.Plan.Objects()) //nolint:gosec // bounded by the inventory
@@ -206,7 +208,7 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 	}
 	observed.State, observed.Reason = o.worst(now.Sub(readiness.PendingSince(job.Manifest)) >= patience)
 	if last := o.Failures[len(o.Failures)-1]; last.Hook && len(o.Failures) == 1 {
-		// The failure is not one of the chart's objects.
+		// The failed hook is not one of the plan's objects.
 		return manifests.OutcomeIncomplete, observedHook(last, observed)
 	}
 	observed.Hint = o.toDo(observed.Reason)
@@ -215,12 +217,12 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 }
 
 const (
-	// maxDescribed bounds what a message says about failures. Beyond maxReasons it has no reasons, only names.
+	// maxDescribed bounds the text about failures, in bytes. After maxReasons bytes, only names are added.
 	maxDescribed = 900
 	maxReasons   = 600
 )
 
-// describeAll names the objects that failed, each with the reason as long as there is room, then their names alone.
+// describeAll names the failed objects, with the reason as long as there is room and by name alone after that.
 func describeAll(failures []bundle.Failure) string {
 	failures = slices.SortedFunc(slices.Values(failures), func(a, b bundle.Failure) int { return strings.Compare(a.String(), b.String()) })
 	var text strings.Builder
@@ -240,7 +242,8 @@ func describeAll(failures []bundle.Failure) string {
 	return text.String()
 }
 
-// Ready counts the applied objects that are ready, where not all could be applied: then no wait counts them.
+// Ready returns how many applied objects are ready. It is called if not all objects could be applied, because then no
+// wait for readiness counts them.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
 	observer := readiness.NewObserver(job.Target, shared.StateFromCustomResource, job.began)
 	if err := observer.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// hookPause is the pause between two reads of a hook.
+// hookPause is the pause between two reads of a hook's object.
 const hookPause = 500 * time.Millisecond
 
-// RunHooks runs hooks one after the other, each when the one before is done, as Helm does. The first that fails, or
-// takes longer than a reconcile waits, is recorded; then false is returned.
+// RunHooks runs hooks one after the other, as Helm does: each starts after the previous one has finished. If a hook
+// fails, or takes longer than HookPatience, RunHooks records the failure and returns false.
 func (a *Applier) RunHooks(ctx context.Context, job *Installation, hooks []bundle.Placed, all *Outcomes) (bool, error) {
 	deadline := time.Now().Add(a.Options.HookPatience)
 	for _, p := range hooks {
@@ -48,7 +48,7 @@ func (a *Applier) RunHooks(ctx context.Context, job *Installation, hooks []bundl
 	return true, nil
 }
 
-// runHook creates the hook's object, unless an earlier reconcile did, and waits until it is done.
+// runHook creates the hook's object, unless an earlier reconcile did, and waits until the hook has finished.
 func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline time.Time) (v1beta2.InventoryEntry, *bundle.Failure, error) {
 	client := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
 	runs := kinds.RunsToCompletion(p.Object.GVK.GroupKind())
@@ -64,7 +64,7 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 		ours := live != nil && job.Owner.Owns(live) && live.GetAnnotations()[shared.AnnotationHookRun] == job.Owner.Run+"-"+p.Hook.Phase
 		switch {
 		case live != nil && !job.Owner.Owns(live):
-			return p.Entry, &bundle.Failure{Object: p.String(), Message: "an object of this name exists that is not this module's"}, nil
+			return p.Entry, &bundle.Failure{Object: p.String(), Message: "an object with this name exists and does not belong to this module"}, nil
 		case ours && runs:
 			done, failed := ended(live)
 			if failed != "" {
@@ -76,14 +76,14 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 				return entry, nil, nil
 			}
 		case live != nil && runs:
-			// It is of an earlier version: what ran cannot run again, it is replaced.
+			// The object is from an earlier version. It cannot run again, so it is replaced.
 			if live.GetDeletionTimestamp().IsZero() {
 				if err := replaceJob(ctx, job, p); err != nil {
 					return p.Entry, nil, err
 				}
 			}
 		case live == nil && begun:
-			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it was deleted before it was done", Retryable: true}, nil
+			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it was deleted before it finished", Retryable: true}, nil
 		default:
 			applied, err := applyInto(ctx, job, p, p.Object.Body.Fill(job.Owner))
 			if err != nil {
@@ -98,7 +98,7 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 			begun = true
 		}
 		if time.Now().After(deadline) {
-			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it is not done yet", Retryable: true, Hook: true}, nil
+			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it has not finished yet", Retryable: true, Hook: true}, nil
 		}
 		if err := objects.Sleep(ctx, hookPause); err != nil {
 			return p.Entry, nil, err
@@ -106,7 +106,7 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 	}
 }
 
-// ended tells whether a Job or Pod is done, or why it failed, as its status says.
+// ended reports whether a Job or Pod has succeeded, or returns why it failed, according to its status.
 func ended(u *unstructured.Unstructured) (done bool, failed string) {
 	if u.GetKind() == kinds.Pod {
 		phase, _, _ := unstructured.NestedString(u.Object, kinds.PathStatus, "phase")
@@ -146,7 +146,7 @@ func failedText(failed bool, reason, message string) string {
 	}
 }
 
-// DeleteDone deletes the hooks that are to be deleted once they are done, after it was recorded that they ran.
+// DeleteDone deletes finished hooks. It must be called after the status records that they ran.
 func DeleteDone(ctx context.Context, job *Installation, done []bundle.Placed) error {
 	for _, p := range done {
 		_, err := objects.Delete(ctx, job.Cluster, p.Resource.GroupVersionResource, p.Name, types.UID(p.Entry.UID))

@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/injection"
 )
 
-// inject gives the Secrets of the plan that ask for it the data of the Secrets of the same name in the control plane, if the
-// plan of the Kyma permits that. It changes only this plan: the bundle, which is cached, never has this data.
+// inject gives the plan's Secrets that ask for it the data of the control plane's Secrets with the same names, if the
+// Kyma's plan permits that. It changes only this plan: the cached bundle never holds this data.
 func (a *Applier) inject(ctx context.Context, job *Installation) error {
 	if job.Manifest.Annotations[shared.AnnotationInjects] != shared.ValueTrue {
 		return nil

@@ -24,5 +24,5 @@ func TestNoModuleOfTheControlPlaneOverwritesTheSecretWhoseDataItAsksFor(t *testi
 	require.Equal(t, "give the Secret of the module another namespace", fault.Of(err).Hint)
 
 	manifest.Annotations = nil
-	require.NoError(t, (&Applier{}).inject(t.Context(), job), "its plan does not let it ask")
+	require.NoError(t, (&Applier{}).inject(t.Context(), job), "its plan does not permit injection")
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// anyItem stands for the place of an item whose index is not known.
+// anyItem is the index of an item in a list if the real index is not known.
 const anyItem = -1
 
-// step is one step of the path to a field: the name of a field, or the index of an item in a list.
+// step is one step of the path to a field: a field's name, or an item's index in a list.
 type step struct {
 	name string
 	item int
 }
 
-// stepsTo returns the steps of a path as an API server writes it, such as spec.ports[0].nodePort.
+// stepsTo parses a path as an API server writes it, for example spec.ports[0].nodePort.
 func stepsTo(field string) []step {
 	var all []step
 	for field != "" {
@@ -51,7 +51,7 @@ func stepsTo(field string) []step {
 	return all
 }
 
-// matches compares two steps. API servers write some names in another case than the API has them
+// matches compares two steps. It ignores case, because API servers spell some names differently than the API does
 // (spec.LoadBalancerSourceRanges).
 func (s step) matches(other step) bool {
 	if s.name != "" || other.name != "" {
@@ -64,8 +64,8 @@ func leadTo(beginning, path []step) bool {
 	return len(beginning) <= len(path) && slices.EqualFunc(beginning, path[:len(beginning)], step.matches)
 }
 
-// leftover is a field of a live object that the new rendering does not have. The API server filled it in, or another
-// manager did, or an earlier version of the module had it.
+// leftover is a field of a live object that the new rendering lacks. The API server, another manager or an earlier
+// version of the module set it.
 type leftover struct {
 	path  fieldpath.Path
 	steps []step
@@ -74,14 +74,14 @@ type leftover struct {
 
 // comparison collects the leftovers of a live object.
 type comparison struct {
-	// items are the keys of the items that managers own, by the path of the list.
+	// items holds the keys of list items that managers own, by the list's path.
 	items map[string][]fieldpath.PathElement
 	found []leftover
 }
 
-// leftoversOf returns the leftovers of a live object. Items of lists that only others have are none: they stay beside
-// ours. It removes fields that are null from what is wanted: they say the same as a missing one, but server-side apply
-// would keep the live value.
+// leftoversOf returns the leftovers of a live object. List items that only other managers have are not leftovers:
+// they stay next to ours. leftoversOf also removes null fields from wanted. A null field means the same as a missing
+// one, but server-side apply would keep its live value.
 func leftoversOf(live, wanted map[string]any, managed []metav1.ManagedFieldsEntry) []leftover {
 	c := comparison{items: itemsIn(managed)}
 	content := maps.Clone(live)
@@ -92,7 +92,7 @@ func leftoversOf(live, wanted map[string]any, managed []metav1.ManagedFieldsEntr
 	return c.found
 }
 
-// itemsIn returns the keys of all list items that managers own, by the path of the list.
+// itemsIn returns the keys of all list items that managers own, by the list's path.
 func itemsIn(managed []metav1.ManagedFieldsEntry) map[string][]fieldpath.PathElement {
 	all, known := map[string][]fieldpath.PathElement{}, map[string]bool{}
 	for i := range managed {
@@ -132,8 +132,8 @@ func (c *comparison) values(path fieldpath.Path, steps []step, live, wanted any)
 	case []any:
 		theirs, _ := live.([]any)
 		keys := c.items[path.String()]
-		// The API server names items by their index in the merged list. It is the one in our list as long as nobody else
-		// has items in it.
+		// The API server names items by their index in the merged list. That index equals the one in our list only if
+		// nobody else has items in the list.
 		shared := slices.ContainsFunc(theirs, func(item any) bool {
 			fields, _ := item.(map[string]any)
 			return !slices.ContainsFunc(keys, func(key fieldpath.PathElement) bool {
@@ -154,7 +154,7 @@ func (c *comparison) values(path fieldpath.Path, steps []step, live, wanted any)
 	}
 }
 
-// itemWith returns the index of the item with a key in a list; -1 if there is none.
+// itemWith returns the index of the list item with a key; -1 if there is none.
 func itemWith(items []any, key fieldpath.PathElement) int {
 	return slices.IndexFunc(items, func(item any) bool {
 		fields, _ := item.(map[string]any)
@@ -162,14 +162,16 @@ func itemWith(items []any, key fieldpath.PathElement) int {
 	})
 }
 
-// inTheWay returns the leftovers for which the new rendering leaves no room, as far as the API server's causes say so:
+// inTheWay returns the leftovers that cannot exist together with the new rendering, according to the API server's
+// causes:
 //
-//   - A cause names the leftover, or a field in it: the rolling update of a Deployment with the strategy Recreate.
-//   - A cause names the field beside it, and both are alternatives: the empty directory of a volume that now has a
+//   - A cause names the leftover or a field in it. Example: rollingUpdate of a Deployment that now has the strategy Recreate.
+//   - A cause names a field next to the leftover, and the two are alternatives. Example: the emptyDir of a volume that now has a
 //     Secret. Alternatives are objects, or the cause mentions the leftover.
-//   - A cause names the object that has it, and mentions the leftover: the url of a webhook that now has a service.
+//   - A cause names the object that contains the leftover, and mentions the leftover. Example: the url of a webhook that now has
+//     a service.
 //
-// An immutable field is no reason to take anything away.
+// An immutable field is never a reason to remove a leftover.
 func inTheWay(all []leftover, causes []metav1.StatusCause, wanted map[string]any) []leftover {
 	return lists.Filter(all, func(l leftover) bool {
 		return slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return !isImmutable(cause) && l.isMeantBy(cause, wanted) })
@@ -194,14 +196,14 @@ func (l leftover) isMeantBy(cause metav1.StatusCause, wanted map[string]any) boo
 
 func (l leftover) name() string { return l.steps[len(l.steps)-1].name }
 
-// isAlternative reports whether a field that a cause names may be an alternative to an object. Some causes name a field
-// as the API server has it internally, which no object has.
+// isAlternative reports whether the field that a cause names may be an alternative to an object. Some causes use the
+// API server's internal name of a field, which no object has; the wanted value is then nil.
 func isAlternative(wanted any) bool {
 	_, isObject := wanted.(map[string]any)
 	return isObject || wanted == nil
 }
 
-// valueAt returns the value of a field; nil if there is none.
+// valueAt returns the value of a field; nil if the field is missing.
 func valueAt(object any, path []step) any {
 	for _, s := range path {
 		switch at := object.(type) {
@@ -219,7 +221,7 @@ func valueAt(object any, path []step) any {
 	return object
 }
 
-// mentions reports whether the words of a cause, without the value that it quotes, have the name of a field.
+// mentions reports whether the text of a cause, without the quoted value, contains the name of a field.
 func mentions(cause metav1.StatusCause, name string) bool {
 	found, err := regexp.MatchString(`\b`+regexp.QuoteMeta(name)+`\b`, detailOf(cause))
 	return err == nil && found

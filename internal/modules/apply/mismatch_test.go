@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 )
 
-// unreasoned is the answer of the API server for an error that has no status of its own.
+// unreasoned returns the API server's answer for an error without a status of its own.
 func unreasoned(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }
@@ -32,8 +32,8 @@ func TestASchemaMismatchIsReportedWithoutValues(t *testing.T) {
 		"a field that is not declared":  {object + ".spec.foo: field not declared in schema", "invalid: spec.foo does not match the schema of its kind"},
 		"two elements with one name":    {object + `.spec.containers[name="a"].env: duplicate entries for key [name="A"]`, `invalid: spec.containers[name="a"].env: duplicate entries for key [name="A"]`},
 		"two elements with another key": {object + "errors:\n  .spec.ports: duplicate entries for key [containerPort=48151623,protocol=\"TCP\"]\n  .a: expected string, got 1", "invalid: spec.ports: duplicate entries for key […]"},
-		"no field":                      {object + "expected map, got 48151623): .a: expected string, got 1", "it does not match the schema of its kind: a field may be of a wrong type"},
-		"another message":               {"unable to convert 48151623: it is odd", "it does not match the schema of its kind: a field may be of a wrong type"},
+		"no field":                      {object + "expected map, got 48151623): .a: expected string, got 1", "it does not match the schema of its kind: a field may have the wrong type"},
+		"another message":               {"unable to convert 48151623: it is odd", "it does not match the schema of its kind: a field may have the wrong type"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

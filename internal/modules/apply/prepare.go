@@ -30,46 +30,49 @@ func adaptationOf(m *v1beta2.Manifest, remoteNamespace string) bundle.Adaptation
 	return by
 }
 
-// Installation is the work of one reconcile of one Manifest.
+// Installation holds the work of one reconcile of one Manifest.
 type Installation struct {
 	objects.Target
 	Plan bundle.Plan
-	// RemoteNamespace is the namespace of objects that name none, and ensureRemoteNamespace creates it, once in a reconcile:
-	// objects that are applied in parallel find it missing at the same time.
+	// RemoteNamespace is the namespace of objects that name none. ensureRemoteNamespace creates it once per reconcile,
+	// because objects that are applied in parallel find it missing at the same time.
 	RemoteNamespace       string
 	ensureRemoteNamespace func() error
-	// Repair is what is known of the objects from before.
+	// Repair holds what is known about the objects from earlier reconciles.
 	Repair drift.Repair
-	// Begins is the state of the module from the moment that something is applied.
+	// Begins is the state of the module from the moment when the first object is applied.
 	Begins readiness.Observed
-	// Refused are objects of the plan that belong to other modules, Yielded those of them that leave our inventory.
+	// Refused holds objects of the plan that must not be applied, for example because they belong to other modules.
+	// Yielded holds the ids of the objects among them that leave our inventory.
 	Refused []bundle.Failure
 	Yielded map[string]bool
-	// First is true when nothing is known to have been applied before; began is when this reconcile began.
+	// First is true if no earlier apply is known. began is the start of this reconcile.
 	First bool
 	began time.Time
-	// Silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what depends on
-	// them.
+	// Silent lists APIs for which the cluster did not say whether it serves them. The rendering may lack objects that
+	// depend on them.
 	Silent []string
-	// Intent is what the record of the intent would have changed in the status, if that was left to the record of the result.
+	// Intent is the status change for the intended inventory if it was not written on its own. It is then written
+	// together with the result.
 	Intent func(*v1beta2.ManifestStatus)
-	// AsOf is when the Manifest was last read live, or written as it had been read.
+	// AsOf is when the Manifest was last read live, or written without a conflict.
 	AsOf time.Time
-	// Until is when no further object is begun, except for the first.
+	// Until is the time after which no further object is begun, except for the first.
 	Until time.Time
 	begun atomic.Bool
-	// replaced are the objects that were deleted and created again.
+	// replaced names the objects that were deleted and created again.
 	replaced  []string
 	replacing sync.Mutex
-	// Met is true when an object existed long before it was applied.
+	// Met is true if an object had existed long before it was applied.
 	Met atomic.Bool
 }
 
-// Prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
+// Prepare does everything that needs no write: it connects to the cluster, fetches and renders the layers, and maps
+// each kind to its API.
 func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installation, error) {
 	target := a.steps.Target
 	if IsQuick(ctx) {
-		target = a.steps.Reach // A synchronization has just read the access.
+		target = a.steps.Reach // A synchronization has just read the access secret.
 	}
 	cluster, err := target(ctx, m)
 	if err != nil {
@@ -97,7 +100,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	return job, nil
 }
 
-// sourceOf is what the Manifest is rendered from.
+// sourceOf returns what the Manifest is rendered from.
 func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 	source := artifacts.Source{
 		Install: layerOf(m, m.Spec.Install.Source),
@@ -110,7 +113,7 @@ func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 	case v1beta2.ImageSourceOCIDir:
 		source.Form = artifacts.FormDirectory
 	case v1beta2.ImageSourceOCIRef:
-		// A chart as Manifests of the older generation have it is recognized by its media type.
+		// Older Manifests have charts as oci-ref. The media type identifies them.
 		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
 			source.Form = artifacts.FormChart
 		}
@@ -127,7 +130,8 @@ func layerOf(m *v1beta2.Manifest, image v1beta2.ImageSpec) artifacts.Layer {
 	}
 }
 
-// installing is the state of a module that is being installed, with the chart's hooks and tests that are never run.
+// installing returns the state of a module during its installation. Its message names the chart's hooks and tests
+// that are never run.
 func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 	verb := "installing"
 	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
@@ -135,13 +139,13 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 	}
 	message := verb + " version " + m.Spec.Version
 	if len(leftOut) > 0 {
-		message += ", without those of the chart's hooks that are not run: " + objects.FirstOf(leftOut)
+		message += ", without the chart's hooks that never run: " + objects.FirstOf(leftOut)
 	}
 	return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonInstalling, Message: message}
 }
 
-// bundleFor returns what a Manifest brings, and the APIs of which the cluster did not say whether it serves them. Of an agent,
-// it is in this build; of a module, in its layers.
+// bundleFor returns the objects of a Manifest, and the APIs for which the cluster did not say whether it serves them.
+// The objects of an agent are compiled into this build; the objects of a module are in its layers.
 func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*bundle.Bundle, []string, error) {
 	spec, isAgent, err := agent.Of(m)
 	if err != nil {
@@ -174,7 +178,7 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 	return b, request.Silent, err
 }
 
-// bundleOf returns the bundle of a render request, built once and cached.
+// bundleOf returns the bundle of a render request. Each bundle is built once and cached.
 func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest, by bundle.Adaptation) (*bundle.Bundle, error) {
 	rendered := &atomic.Bool{}
 	defer func() { a.Options.Artifacts.RenderingAsked(!rendered.Load()) }()
@@ -193,13 +197,14 @@ type quicklyKey struct{}
 // ErrLater means that the work takes longer than the caller of Quickly wants to wait. Nothing was done.
 var ErrLater = errors.New("the work takes longer than a workflow task may")
 
-// Quickly returns a context in which Prepare fails with ErrLater if layers have to be fetched or rendered, or hooks to be run.
+// Quickly returns a context in which Prepare returns ErrLater if it would have to fetch or render layers, or if there
+// are hooks to run.
 func Quickly(ctx context.Context) context.Context { return context.WithValue(ctx, quicklyKey{}, true) }
 
-// IsQuick reports whether a context is from Quickly.
+// IsQuick reports whether a context comes from Quickly.
 func IsQuick(ctx context.Context) bool { return ctx.Value(quicklyKey{}) != nil }
 
-// hasRendered reports whether the bundle of a render request is in the cache.
+// hasRendered reports whether the bundle of a render request is cached.
 func (a *Applier) hasRendered(request *artifacts.RenderRequest, adaptation string) bool {
 	_, known := a.bundles.Peek(request.Key + adaptation)
 	return known

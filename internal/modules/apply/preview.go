@@ -19,12 +19,12 @@ import (
 // Previewer renders Manifests without a cluster.
 type Previewer struct {
 	Artifacts *artifacts.Store
-	// RemoteNamespace is the namespace of objects that name none, where a Manifest does not say another.
+	// RemoteNamespace is the namespace of objects that name none. A Manifest's annotation overrides it.
 	RemoteNamespace string
 }
 
-// Preview returns the objects that a Manifest would bring to a cluster that is not asked: one with the version and the APIs
-// that Helm assumes. Objects that name no namespace are in that for Kyma, as far as their kind is one of Kubernetes itself.
+// Preview returns the objects that a Manifest would install, without asking a cluster. Charts see the version and
+// APIs that Helm assumes. Objects of built-in kinds that name no namespace get the remote namespace.
 func (p Previewer) Preview(ctx context.Context, m *v1beta2.Manifest) ([]*unstructured.Unstructured, error) {
 	remoteNamespace := cmp.Or(m.Annotations[desired.AnnotationRemoteNamespace], p.RemoteNamespace)
 	request, err := p.Artifacts.Prepare(ctx, sourceOf(m, remoteNamespace), assumedCluster{})
@@ -51,7 +51,7 @@ func (p Previewer) Preview(ctx context.Context, m *v1beta2.Manifest) ([]*unstruc
 	return objects, nil
 }
 
-// assumedCluster answers charts as Helm does that has no cluster.
+// assumedCluster answers charts as Helm does without a cluster.
 type assumedCluster struct{}
 
 var _ artifacts.Cluster = assumedCluster{}

@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// preview is what a layer comes to, from a registry in this process.
+// preview renders a layer from a registry in this process.
 func preview(t *testing.T, layer []byte, change func(*v1beta2.Manifest)) ([]*unstructured.Unstructured, error) {
 	t.Helper()
 	sum := sha256.Sum256(layer)
@@ -55,7 +55,7 @@ func names(objects []*unstructured.Unstructured) []string {
 	return all
 }
 
-func TestAPreviewIsWhatAManifestBringsToAClusterThatIsNotAsked(t *testing.T) {
+func TestAPreviewHasTheObjectsOfAManifestWithoutACluster(t *testing.T) {
 	const layer = `
 apiVersion: v1
 kind: ConfigMap
@@ -77,7 +77,7 @@ spec: {containers: [{name: a, image: "example.com/a:1"}]}
 	objects, err := preview(t, []byte(layer), func(m *v1beta2.Manifest) { m.Spec.LocalizedImages = []string{"mirror.example.com/a:1"} })
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap kyma-system/a", "Namespace /b", "Own /d", "Pod f/e"}, names(objects))
-	require.Contains(t, fmt.Sprint(objects[3].Object), "mirror.example.com/a:1", "images are those that would be pulled")
+	require.Contains(t, fmt.Sprint(objects[3].Object), "mirror.example.com/a:1", "images are localized")
 	objects, err = preview(t, []byte(layer), func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "other" })
 	require.NoError(t, err)
 	require.Equal(t, "other", objects[0].GetNamespace())

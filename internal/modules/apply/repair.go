@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Survey reads the objects that were applied before, so that only those are applied that have changed. A first
-// installation has none, and costs no request.
+// Survey reads the objects that were applied before, so that only changed objects are applied. A first installation
+// has none and costs no request.
 func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 	wanted := lists.Set(job.Plan.Entries, func(e v1beta2.InventoryEntry) string { return e.ID })
 	applied := map[schema.GroupKind]schema.GroupVersionKind{}
@@ -43,8 +43,8 @@ func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 	return scalings(ctx, job)
 }
 
-// scalings notes which workloads somebody scaled, and whether an autoscaler did. It costs a request for each namespace
-// with such workloads, and none if there are none.
+// scalings records which workloads were scaled by others, and whether an autoscaler targets them. It costs one
+// request for each namespace with scaled workloads, and none without them.
 func scalings(ctx context.Context, job *Installation) error {
 	job.Repair.Scaled = map[string]drift.Scaling{}
 	autoscalers := readiness.NewAutoscalers(job.Cluster)
@@ -66,8 +66,9 @@ func scalings(ctx context.Context, job *Installation) error {
 	return nil
 }
 
-// JudgeRepaired returns the state of a settled module after a reconcile that only corrected drift, from what that very
-// reconcile has read. It cannot when something was applied whose health matters, or when something could not be read.
+// JudgeRepaired returns the state of a settled module after a reconcile that only corrected drift, from what this
+// reconcile has read. It returns false if something was applied that has to become healthy first, or if something
+// could not be read.
 func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readiness.Observed, bool, error) {
 	m, r := job.Manifest, &job.Repair
 	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {

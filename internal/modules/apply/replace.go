@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// replacedWithin bounds the wait for an object that was deleted to be created again. The next reconcile goes on.
+	// replacedWithin bounds the wait for a deleted object to disappear. After that, the next reconcile continues.
 	replacedWithin = 15 * time.Second
-	// replacePause is the first pause between two reads of it.
+	// replacePause is the first pause between two reads of the deleted object.
 	replacePause = 100 * time.Millisecond
-	// maxTrialName bounds the name of an object that is only tried: no kind has names that must be shorter.
+	// maxTrialName bounds the name of the object in the dry run. Every kind allows names of this length.
 	maxTrialName = 50
 )
 
-// replace deletes an object that an API server does not let us change and creates it again, if the module's annotation
-// allows it. Nothing is deleted before the API server has said that it would accept the new object. The object is in the
-// inventory before and after, so a process that dies in between leaves one that the next reconcile creates.
+// replace deletes an object that the API server refuses to change and creates it again, if the module's annotation
+// allows that. It deletes nothing before the API server has accepted the new object in a dry run. The object stays in
+// the inventory throughout, so if the process dies in between, the next reconcile creates the object.
 func replace(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (*metav1.PartialObjectMetadata, error) {
 	if !p.Object.Replaceable || byPolicy(refusal) {
 		return nil, refusal
@@ -52,7 +52,7 @@ func replace(ctx context.Context, job *Installation, p bundle.Placed, body []byt
 	if live.DeletionTimestamp.IsZero() {
 		if err := tryCreate(ctx, job, p, body); err != nil {
 			if slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.name" }) {
-				return nil, refusal // the kind allows no other name, so nobody knows
+				return nil, refusal // the kind allows no other name, so the dry run proves nothing
 			}
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func replace(ctx context.Context, job *Installation, p bundle.Placed, body []byt
 	return applied, err
 }
 
-// tryCreate asks the API server whether it would create the object, under another name, without creating it.
+// tryCreate asks the API server in a dry run whether it would create the object, under another name.
 func tryCreate(ctx context.Context, job *Installation, p bundle.Placed, body []byte) error {
 	var trial map[string]any
 	if err := utiljson.Unmarshal(body, &trial); err != nil {
@@ -92,7 +92,7 @@ func tryCreate(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	return err
 }
 
-// withoutAllocated removes from a Service what only one Service can have at a time.
+// withoutAllocated removes from a Service the values that only one Service can have at a time.
 func withoutAllocated(p bundle.Placed, trial map[string]any) {
 	spec, _ := trial[kinds.PathSpec].(map[string]any)
 	if p.Object.GVK.Group != "" || p.Object.GVK.Kind != "Service" || spec == nil {
@@ -111,7 +111,7 @@ func withoutAllocated(p bundle.Placed, trial map[string]any) {
 	}
 }
 
-// awaitGone waits until an object with this uid is gone.
+// awaitGone waits until the object with this uid no longer exists.
 func awaitGone(ctx context.Context, job *Installation, p bundle.Placed, uid types.UID) error {
 	client := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
 	deadline, wait := time.Now().Add(replacedWithin), replacePause
@@ -126,9 +126,9 @@ func awaitGone(ctx context.Context, job *Installation, p bundle.Placed, uid type
 		if time.Now().After(deadline) {
 			held := ""
 			if len(live.Finalizers) > 0 {
-				held = "; its finalizers hold it: " + strings.Join(live.Finalizers, ", ")
+				held = "; waiting for its finalizers: " + strings.Join(live.Finalizers, ", ")
 			}
-			return fault.New(fault.Transient, readiness.ReasonApplyRetried, "it is being deleted, to be created again%s", objects.Shorten(held))
+			return fault.New(fault.Transient, readiness.ReasonApplyRetried, "it is being deleted and will be created again%s", objects.Shorten(held))
 		}
 		if err := objects.Sleep(ctx, wait); err != nil {
 			return err
@@ -137,14 +137,14 @@ func awaitGone(ctx context.Context, job *Installation, p bundle.Placed, uid type
 	}
 }
 
-// noteReplaced remembers that an object was replaced.
+// noteReplaced records that an object was replaced.
 func (job *Installation) noteReplaced(object string) {
 	job.replacing.Lock()
 	defer job.replacing.Unlock()
 	job.replaced = append(job.replaced, object)
 }
 
-// Replaced returns the objects that were deleted and created again, because they could not be changed.
+// Replaced returns the objects that were deleted and created again because they could not be changed.
 func (job *Installation) Replaced() []string {
 	job.replacing.Lock()
 	defer job.replacing.Unlock()

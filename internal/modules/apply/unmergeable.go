@@ -24,24 +24,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/bundle"
 )
 
-// Server-side apply puts our fields beside those of others. For some changes that people make, the result is refused as
-// invalid, however often it is applied (observed on real API servers):
+// Server-side apply merges our fields with those of other managers. For some manual changes, the API server refuses
+// the merged object as invalid, however often it is applied (observed on real API servers):
 //
-//   - The items of a list of ports are identified by number and protocol, not by name. A port that was given another
-//     number is another item, which is theirs; ours beside it has the same name, or the same port of the host.
-//   - A PersistentVolumeClaim grows and never shrinks.
-//   - Of some fields an object may have only one. The API server fills one in where the module has none, or another
-//     manager does. The new rendering has another one: see inTheWay.
+//   - Items in a list of ports are identified by number and protocol, not by name. If somebody changes a port's number, that port
+//     becomes a second item, owned by them. Our port next to it has the same name, or the same host port.
+//   - A PersistentVolumeClaim can grow but never shrink.
+//   - Some fields exclude each other. The API server, or another manager, sets one that the module leaves out, and the new
+//     rendering sets another one: see inTheWay.
 
-// adaptation is how an object can be applied that the API server refused.
+// adaptation describes how to apply an object that the API server refused.
 type adaptation struct {
-	// body is what is to be applied; nil if nothing else can be applied.
+	// body is the object to apply; nil if there is no alternative.
 	body []byte
-	// undo, if set, gives back what was taken from other managers. It is called if the body is refused as well.
+	// undo, if not nil, returns the ownership that was taken from other managers. It is called if the API server refuses
+	// the body too.
 	undo func(context.Context) error
 }
 
-// adaptToLive adapts an object that is applied to the live one, after the API server refused the merge of both.
+// adaptToLive adapts an object to the live one after the API server refused the merge of both.
 func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (adaptation, error) {
 	live, err := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
 	if err != nil {
@@ -81,19 +82,19 @@ func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body [
 	}
 	now, err := patch(ctx, live.GetResourceVersion(), taken)
 	if err != nil {
-		return adaptation{}, fmt.Errorf("take over what is in the way of %s: %w", p, err)
+		return adaptation{}, fmt.Errorf("take ownership of the fields that conflict with %s: %w", p, err)
 	}
 	undo := func(ctx context.Context) error {
 		_, err := patch(ctx, now.ResourceVersion, live.GetManagedFields())
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // it has changed since, and the next reconcile reads it again
+			return nil // the object has changed since; the next reconcile reads it again
 		}
 		return err
 	}
 	return adaptation{body: adapted, undo: undo}, nil
 }
 
-// leaveLarger removes the size from a PersistentVolumeClaim where the live one is larger. It tells whether it did.
+// leaveLarger removes the size from a PersistentVolumeClaim if the live claim is larger. It reports whether it did.
 func leaveLarger(wanted, live map[string]any) bool {
 	path := []string{kinds.PathSpec, "resources", "requests", "storage"}
 	size := func(claim map[string]any) (resource.Quantity, bool) {
@@ -113,10 +114,11 @@ func leaveLarger(wanted, live map[string]any) bool {
 	return true
 }
 
-// take returns the managed fields of an object in which we have what is in the way of the wanted one: of ports, what
-// clashes with ours, and else what the causes of the refusal say. Fields that we own and do not apply are removed, in one
-// step with what is applied: so there is always one of the two, and a process that dies in between has changed no field.
-// It is nil where nothing is in the way. What others own in another version of the API stays theirs.
+// take returns the managed fields of an object after we took ownership of the fields that exclude the wanted object:
+// ports that clash with ours, and the fields named by the causes of the refusal. The next apply then removes fields
+// that we own but do not apply, and sets their replacement in the same step. So one of the two always exists, and a
+// process that dies in between has changed no field. take returns nil if no field has to be taken. Fields that others
+// own in another API version stay theirs.
 func take(live *unstructured.Unstructured, wanted map[string]any, causes []metav1.StatusCause) ([]metav1.ManagedFieldsEntry, error) {
 	managed := live.GetManagedFields()
 	own := inventory.OwnEntry(managed)
@@ -180,7 +182,7 @@ func setFields(e *metav1.ManagedFieldsEntry, fields *fieldpath.Set) error {
 	return nil
 }
 
-// clashes tells whether a field belongs to a port that is not among the wanted ones, and cannot exist beside them.
+// clashes reports whether a field belongs to a port that is not wanted and cannot coexist with the wanted ports.
 func clashes(path fieldpath.Path, live, wanted map[string]any) bool {
 	for i := 1; i < len(path); i++ {
 		if path[i].Key == nil || path[i-1].FieldName == nil || *path[i-1].FieldName != "ports" {
@@ -191,7 +193,7 @@ func clashes(path fieldpath.Path, live, wanted map[string]any) bool {
 		if theirs == nil || fieldAt(wanted, path[:i+1]) != nil {
 			return false
 		}
-		unnamed := len(path[:i]) == 2 // those of a Service, of which only a single one needs no name
+		unnamed := len(path[:i]) == 2 // the ports of a Service; only a single one needs no name
 		for _, item := range ours {
 			port, _ := item.(map[string]any)
 			if port["name"] == theirs["name"] && (unnamed || port["name"] != nil) ||
@@ -205,7 +207,7 @@ func clashes(path fieldpath.Path, live, wanted map[string]any) bool {
 	return false
 }
 
-// fieldAt is the value at a path in an object; nil where there is none.
+// fieldAt returns the value at a path in an object; nil if there is none.
 func fieldAt(object any, path fieldpath.Path) any {
 	for _, element := range path {
 		switch {
@@ -236,7 +238,7 @@ func hasKey(item map[string]any, element fieldpath.PathElement) bool {
 		if !set && field.Name == "protocol" {
 			has = "TCP" // the default in all lists of ports
 		}
-		// In a path, all numbers are floating.
+		// In a path, all numbers are floats.
 		if !value.Equals(value.NewValueInterface(has), field.Value) {
 			return false
 		}

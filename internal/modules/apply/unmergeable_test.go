@@ -43,7 +43,8 @@ spec:
 	require.NotContains(t, text(1), `\"port\":81`)
 }
 
-// liveObject is an object as a cluster has it: we own owned, cert-manager owns theirs, and nobody the rest.
+// liveObject returns an object as in a cluster: we own the fields in owned, cert-manager owns those in theirs, and
+// nobody owns the rest.
 func liveObject(t *testing.T, content, owned, theirs string) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(content))
@@ -64,7 +65,7 @@ func liveObject(t *testing.T, content, owned, theirs string) *unstructured.Unstr
 	return u
 }
 
-func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
+func TestOnlyFieldsThatExcludeTheNewRenderingAreInTheWay(t *testing.T) {
 	t.Parallel()
 	forbidden, invalid := metav1.CauseTypeForbidden, metav1.CauseTypeFieldValueInvalid
 	cases := map[string]struct {
@@ -72,21 +73,21 @@ func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
 		cause                       metav1.StatusCause
 		want                        []string
 	}{
-		"the rolling update of a Deployment that is to be recreated": {
+		"the rolling update of a Deployment with the strategy Recreate": {
 			live:   "{spec: {replicas: 1, strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%}}, revisionHistoryLimit: 10}}",
 			owned:  "{f:spec: {f:replicas: {}}}",
 			wanted: "{spec: {replicas: 1, strategy: {type: Recreate}}}",
 			cause:  metav1.StatusCause{Type: forbidden, Field: "spec.strategy.rollingUpdate", Message: "Forbidden: may not be specified when strategy `type` is 'Recreate'"},
 			want:   []string{".spec.strategy.rollingUpdate"},
 		},
-		"the same where the module says null": {
+		"the same if the module says null": {
 			live:   "{spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%}}}}",
 			owned:  "{f:spec: {}}",
 			wanted: "{spec: {strategy: {type: Recreate, rollingUpdate: null}}}",
 			cause:  metav1.StatusCause{Type: forbidden, Field: "spec.strategy.rollingUpdate", Message: "Forbidden: no"},
 			want:   []string{".spec.strategy.rollingUpdate"},
 		},
-		"the CA bundle of a conversion that goes, which the cause calls otherwise": {
+		"the CA bundle of a removed conversion, under another name in the cause": {
 			live:   "{spec: {scope: Namespaced, conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: YQ==, url: x}}}}}",
 			owned:  "{f:spec: {f:scope: {}, f:conversion: {f:strategy: {}, f:webhook: {f:clientConfig: {f:url: {}}}}}}",
 			theirs: "{f:spec: {f:conversion: {f:webhook: {f:clientConfig: {f:caBundle: {}}}}}}",
@@ -94,7 +95,7 @@ func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
 			cause:  metav1.StatusCause{Type: forbidden, Field: "spec.conversion.webhookClientConfig", Message: "Forbidden: should not be set when strategy is not set to Webhook"},
 			want:   []string{".spec.conversion"},
 		},
-		"the same where the new version names its strategy": {
+		"the same if the new version names its strategy": {
 			live:   "{spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: YQ==}}}}}",
 			owned:  "{f:spec: {f:conversion: {f:strategy: {}}}}",
 			theirs: "{f:spec: {f:conversion: {f:webhook: {f:clientConfig: {f:caBundle: {}}}}}}",
@@ -133,7 +134,7 @@ func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
 			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueRequired, Field: "webhooks[0].clientConfig", Message: "Required value: exactly one of url or service is required"},
 			want:   []string{`.webhooks[name="a"].clientConfig.url`},
 		},
-		"the handler of a probe that somebody else gave it, and not its period": {
+		"the handler of a probe that another manager set, and not its period": {
 			live:   "{spec: {livenessProbe: {exec: {command: [a]}, periodSeconds: 3}}}",
 			owned:  "{f:spec: {}}",
 			theirs: "{f:spec: {f:livenessProbe: {f:exec: {f:command: {}}, f:periodSeconds: {}}}}",
@@ -141,7 +142,7 @@ func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
 			cause:  metav1.StatusCause{Type: forbidden, Field: "spec.livenessProbe.httpGet", Message: "Forbidden: may not specify more than 1 handler type"},
 			want:   []string{".spec.livenessProbe.exec"},
 		},
-		"what a load balancer had, in the API server's own spelling": {
+		"a field of a load balancer in the API server's own spelling": {
 			live:   "{spec: {type: LoadBalancer, loadBalancerSourceRanges: [a], ports: [{port: 80, protocol: TCP}]}}",
 			owned:  "{f:spec: {f:type: {}}}",
 			theirs: "{f:spec: {f:loadBalancerSourceRanges: {}}}",

@@ -17,30 +17,31 @@ import (
 )
 
 const (
-	// maxDetail bounds the API server's words about one field, maxRefusal those about one object.
+	// maxDetail bounds the API server's text about one field, maxRefusal its text about one object.
 	maxDetail  = 160
 	maxRefusal = 320
 )
 
 var (
-	// missingRight finds the right in the API server's answer to a user who does not have it. The name of the user can be
-	// so long that the rest would be cut.
+	// missingRight finds the missing right in the API server's answer. The user's name before it can be so long that the
+	// rest would be cut off.
 	missingRight = regexp.MustCompile(`is forbidden: User "[^"]*" (cannot \w+ resource "[^"]*" in API group "[^"]*".*)$`)
-	// grantedRight finds the rights that nobody may grant who does not have them, also without the user.
+	// grantedRight finds the rights that a user must hold to grant them. It leaves out the user's name, too.
 	grantedRight = regexp.MustCompile(`(?s)is forbidden: user "[^"]*" (?:\(groups=.*?\) )?(is attempting to grant RBAC permissions not currently held:.*)$`)
-	// deniedByWebhook finds the answer of an admission webhook that denies an object, whatever status it chooses.
+	// deniedByWebhook matches the answer of an admission webhook that denies an object, whatever status it uses.
 	deniedByWebhook = regexp.MustCompile(`^admission webhook "[^"]*" denied the request`)
-	// immutable finds what API servers say of a change that they never allow. They have no status of its own for it.
+	// immutable matches API servers' texts for a change that they never allow. There is no separate status for it.
 	immutable = regexp.MustCompile(`(?i)\bimmutable\b|\b(?:may not|cannot|can't|must not) be (?:changed|updated)\b|\b(?:may not|cannot|can't) change\b|\bupdates to .* (?:are|is) forbidden\b`)
-	// rawValue finds the beginning of a value in Go's own syntax, which an API server quotes if it can encode it in no other way.
+	// rawValue matches the beginning of a value in Go syntax. API servers quote values like this if they cannot encode
+	// them otherwise.
 	rawValue = regexp.MustCompile(`^(?:[&*({\[]|map\[|[\w.*\[\]]+[{(])`)
-	// sensitive finds names of fields that may hold secrets.
+	// sensitive matches names of fields that may hold secrets.
 	sensitive = regexp.MustCompile(`(?i)passw|passphrase|token|secret|credential|private|apikey|accesskey`)
 )
 
-// Refusal says in the API server's words why it refused an object. The values of fields can be secret and are never
-// repeated; their paths and the reasons are. Where a field may hold secrets, its reason is withheld as well: see
-// mayHoldSecrets.
+// Refusal returns why the API server refused an object, in the API server's words. It contains paths of fields and
+// reasons, but never values, because values can be secret. If a field may hold secrets, Refusal leaves out its reason
+// too: see mayHoldSecrets.
 func Refusal(err error) string {
 	if of, why, ok := clusters.ConversionFailure(err); ok {
 		return objects.Shorten("the conversion webhook of " + of + " failed: " + why)
@@ -66,7 +67,7 @@ func Refusal(err error) string {
 	var fields []string
 	for _, cause := range causes {
 		if cause.Field == "" {
-			// An admission policy gives its reason as free text, and names no field.
+			// An admission policy gives its reason as free text and names no field.
 			fields = append(fields, cause.Message)
 			continue
 		}
@@ -76,7 +77,7 @@ func Refusal(err error) string {
 	return fault.Shorten("invalid: "+strings.Join(slices.Compact(fields), ", "), maxRefusal)
 }
 
-// causesOf returns why an object is invalid, field by field; nothing for any other error.
+// causesOf returns why an object is invalid, field by field; nil for any other error.
 func causesOf(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -85,11 +86,11 @@ func causesOf(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// describeCause names a field and says what is wrong with it.
+// describeCause returns the name of a field and what is wrong with it.
 func describeCause(cause metav1.StatusCause, kind string) string {
 	known, detail, at := causeText(cause.Type), detailOf(cause), cause.Field
 	if at == "<nil>" {
-		at = "the object" // a rule for the whole of a custom resource has no field
+		at = "the object" // a validation rule for a whole custom resource has no field
 	}
 	if detail == "" || mayHoldSecrets(cause.Field, kind) {
 		switch {
@@ -107,13 +108,13 @@ func describeCause(cause metav1.StatusCause, kind string) string {
 	return at + " " + known + ": " + detail
 }
 
-// causeText says in our words what kind of cause it is; empty if that says no more than that the field is invalid.
+// causeText returns our description of a type of cause; empty if it would only say that the field is invalid.
 func causeText(cause metav1.CauseType) string {
 	switch cause {
 	case metav1.CauseTypeFieldValueRequired:
 		return "is required"
 	case metav1.CauseTypeFieldValueNotFound:
-		return "refers to what does not exist"
+		return "refers to something that does not exist"
 	case metav1.CauseTypeFieldValueDuplicate:
 		return "is given twice"
 	case metav1.CauseTypeFieldValueNotSupported:
@@ -125,24 +126,24 @@ func causeText(cause metav1.CauseType) string {
 	}
 }
 
-// isImmutable reports whether a field was refused because nobody may change it.
+// isImmutable reports whether a field was refused because it must never change.
 func isImmutable(cause metav1.StatusCause) bool { return immutable.MatchString(detailOf(cause)) }
 
-// changesImmutable reports whether an object is refused only because it would change what cannot be changed: to delete
-// the object and to create it again would help.
+// changesImmutable reports whether an object is refused only because it would change immutable fields. Deleting the
+// object and creating it again would help.
 func changesImmutable(err error) bool {
 	causes := causesOf(err)
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return cause.Field == "" || !isImmutable(cause) })
 }
 
-// detailOf returns the reason in a cause: the first line, without the kind of the error and without the value that it
-// quotes (k8s.io/apimachinery/pkg/util/validation/field, Error.ErrorBody). The lines after the first can be a
-// comparison of both objects.
+// detailOf returns the reason in a cause: its first line, without the kind of the error and without the quoted value
+// (k8s.io/apimachinery/pkg/util/validation/field, Error.ErrorBody). The other lines can be a comparison of both
+// objects.
 func detailOf(cause metav1.StatusCause) string {
 	kind, rest, found := strings.Cut(cause.Message, ": ")
 	switch kind {
 	case "Required value", "Forbidden", "Too long", "Too short", "Internal error":
-		// These quote no value.
+		// These errors quote no value.
 	case "Invalid value", "Unsupported value", "Duplicate value", "Not found", "Too many", "Too few":
 		rest = withoutQuotedValue(rest)
 	default:
@@ -155,8 +156,8 @@ func detailOf(cause metav1.StatusCause) string {
 	return strings.TrimSpace(first)
 }
 
-// withoutQuotedValue removes the value at the beginning of a reason. What begins like a value and cannot be parsed is
-// withheld as a whole.
+// withoutQuotedValue removes the value at the beginning of a reason. If the text begins like a value but cannot be
+// parsed, withoutQuotedValue returns the empty string.
 func withoutQuotedValue(text string) string {
 	after := func(length int) (string, bool) {
 		if length == len(text) {
@@ -171,7 +172,7 @@ func withoutQuotedValue(text string) string {
 		}
 		detail, ok := after(len(quoted))
 		if !ok {
-			return text // the reason itself begins with a quotation, and no value is quoted
+			return text // the reason itself begins with a quotation, and there is no quoted value
 		}
 		return detail
 	}
@@ -188,9 +189,9 @@ func withoutQuotedValue(text string) string {
 	return text
 }
 
-// mayHoldSecrets reports whether the API server's words about a field could repeat a secret. That is so for everything
-// in a Secret, and in any other object for data, annotations, environment variables, commands, arguments, HTTP headers,
-// and fields whose name says that they hold a secret.
+// mayHoldSecrets reports whether the API server's text about a field could repeat a secret. That is possible for
+// everything in a Secret. In other objects it is possible for data, annotations, environment variables, commands,
+// arguments, HTTP headers, and fields with a name that suggests a secret.
 func mayHoldSecrets(field, kind string) bool {
 	if kind == "Secret" {
 		return true
@@ -204,7 +205,7 @@ func mayHoldSecrets(field, kind string) bool {
 		case "data", "binarydata", "stringdata", "annotations", "env", "command", "args", "httpheaders", "headers":
 			return true
 		case "imagepullsecrets", "secretref", "secretkeyref", "secretname", "automountserviceaccounttoken", "serviceaccounttoken":
-			// They refer to a secret and hold none.
+			// These fields refer to a secret and hold none.
 		case "secret":
 			if list != "volumes" && list != "sources" {
 				return true

@@ -44,7 +44,7 @@ func TestTheAPIServersReasonIsShownWithoutTheValue(t *testing.T) {
 		"a choice":                          {"Sample", field.NotSupported(spec.Child("mode"), "hunter2", []string{"a", "b"}), `invalid: spec.mode is not supported: supported values: "a", "b"`},
 		"what is forbidden":                 {"Deployment", field.Forbidden(spec.Child("strategy", "rollingUpdate"), "not with Recreate"), "invalid: spec.strategy.rollingUpdate must not be set or changed: not with Recreate"},
 		"what cannot be changed":            {"StatefulSet", field.Forbidden(spec, "updates to statefulset spec for fields other than 'replicas' are forbidden"), "invalid: spec: updates to statefulset spec for fields other than 'replicas' are forbidden"},
-		"a comparison of both objects":      {"Pod", field.Forbidden(spec, "pod updates may not change fields other than `image`\n{\"Env\":\"hunter2\"}"), "invalid: spec: pod updates may not change fields other than `image`"},
+		"a diff of both objects":            {"Pod", field.Forbidden(spec, "pod updates may not change fields other than `image`\n{\"Env\":\"hunter2\"}"), "invalid: spec: pod updates may not change fields other than `image`"},
 		"a duplicate":                       {"Sample", field.Duplicate(spec.Child("list").Index(1), "hunter2"), "invalid: spec.list[1] is given twice"},
 		"too many":                          {"Sample", field.TooMany(spec.Child("list"), 48151623, 3), "invalid: spec.list: must have at most 3 items"},
 		"a Secret":                          {"Secret", field.Invalid(field.NewPath("type"), "hunter2", "hunter2 is odd"), "invalid: type is invalid or cannot be changed"},
@@ -70,7 +70,7 @@ func TestTheAPIServersReasonIsShownWithoutTheValue(t *testing.T) {
 	require.Contains(t, Refusal(long), "spec.b: long", "each has its share")
 }
 
-func TestWhatRefusesAnObjectIsDistinguished(t *testing.T) {
+func TestReasonsOfRefusalsAreDistinguished(t *testing.T) {
 	t.Parallel()
 	pods, roles := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}
 	invalid := func(errs ...*field.Error) error {
@@ -96,22 +96,22 @@ func TestWhatRefusesAnObjectIsDistinguished(t *testing.T) {
 		"a webhook that denies":          {denied(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "w" denied the request: no`), readiness.ReasonNotAdmitted, false, "denied the request: no"},
 		"a webhook that denies with 400": {denied(http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "w" denied the request: no`), readiness.ReasonNotAdmitted, false, "denied the request: no"},
 		"a webhook that is down":         {apierrors.NewInternalError(errors.New(`failed calling webhook "w": Post "https://x": dial tcp: refused`)), readiness.ReasonWebhookFailed, true, `failed calling webhook "w"`},
-		"a namespace that goes":          {terminating, readiness.ReasonNamespaceTerminating, true, "being terminated"},
+		"a terminating namespace":        {terminating, readiness.ReasonNamespaceTerminating, true, "being terminated"},
 		"too many requests":              {apierrors.NewTooManyRequests("slow down", 1), "", true, "slow down"},
 		"a missing right":                {apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot patch resource "pods" in API group "" in the namespace "a"`)), "", false, "forbidden: cannot patch"},
 		"rights that we do not have": {
 			apierrors.NewForbidden(roles, "a", errors.New("user \"u\" (groups=[\"g\" \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}")),
 			"", false, `forbidden: is attempting to grant RBAC permissions not currently held: {APIGroups:[""], Resources:["pods"], Verbs:["get"]}`,
 		},
-		"a field that cannot be changed": {invalid(field.Forbidden(spec, "updates to provisioner are forbidden.")), readiness.ReasonFieldImmutable, false, "provisioner"},
-		"such a field and another":       {invalid(field.Forbidden(spec, "field is immutable"), field.Required(spec.Child("a"), "")), "", false, "spec.a is required"},
-		"a wrong value":                  {invalid(field.Invalid(spec.Child("timeZone"), "x", "unknown time zone")), "", false, "unknown time zone"},
+		"a field that cannot be changed":       {invalid(field.Forbidden(spec, "updates to provisioner are forbidden.")), readiness.ReasonFieldImmutable, false, "provisioner"},
+		"an immutable field and a missing one": {invalid(field.Forbidden(spec, "field is immutable"), field.Required(spec.Child("a"), "")), "", false, "spec.a is required"},
+		"a wrong value":                        {invalid(field.Invalid(spec.Child("timeZone"), "x", "unknown time zone")), "", false, "unknown time zone"},
 		"a dead conversion webhook": {
 			unreasoned(`conversion webhook for dead.example.com/v1, Kind=Dead failed: Post "https://conv.kyma-system.svc:443/convert?timeout=30s": service "conv" not found`),
 			clusters.ReasonConversionFailed, true, `the conversion webhook of Dead (dead.example.com/v1) failed: Post "https://conv.kyma-system.svc:443/convert?timeout=30s": service "conv" not found`,
 		},
 		"a storage without a leader":    {unreasoned("etcdserver: leader changed"), "", true, "etcdserver: leader changed"},
-		"a key service that is away":    {unreasoned("failed to encrypt data: rpc error: code = Unavailable desc = x"), "", true, "rpc error: code = Unavailable"},
+		"an unavailable key service":    {unreasoned("failed to encrypt data: rpc error: code = Unavailable desc = x"), "", true, "rpc error: code = Unavailable"},
 		"a mismatch that names a field": {unreasoned("failed to create typed patch object (a/b; v1, Kind=A): .a: expected string, got etcdserver: x"), "", false, "a: expected string"},
 	}
 	for name, tc := range cases {
@@ -128,7 +128,7 @@ func TestWhatRefusesAnObjectIsDistinguished(t *testing.T) {
 	}
 }
 
-func TestAllRefusedObjectsAreNamedAndWhatCanBeDoneAboutThem(t *testing.T) {
+func TestAllRefusedObjectsAreNamedWithRemedies(t *testing.T) {
 	t.Parallel()
 	var all Outcomes
 	for i := range 9 {

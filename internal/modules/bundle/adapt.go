@@ -14,21 +14,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// pullSecretVariable gives an operator the name of the image pull Secret, for the workloads that it creates itself.
+// pullSecretVariable tells an operator the name of the image pull Secret, for workloads that it creates itself.
 const pullSecretVariable = "SKR_IMG_PULL_SECRET"
 
-// Adaptation is what a Manifest changes in the rendered objects of its layers.
+// Adaptation holds the changes that a Manifest makes to the rendered objects of its layers.
 type Adaptation struct {
-	// Images are the references by which the images are available.
+	// Images are the references under which localized images are available.
 	Images []string
-	// PullSecret is the name of the Secret to pull images with; empty means none.
+	// PullSecret is the name of the image pull Secret; empty if there is none.
 	PullSecret string
-	// Manager is the workload that gets its name; nil means all. Where no namespace is given, it is RemoteNamespace.
+	// Manager is the workload that gets PullSecret in its environment; nil means every Deployment and StatefulSet. An
+	// empty namespace means RemoteNamespace.
 	Manager         *v1beta2.Manager
 	RemoteNamespace string
 }
 
-// Key identifies an adaptation; it is empty where nothing is changed.
+// Key identifies an adaptation; empty if it changes nothing.
 func (a Adaptation) Key() string {
 	key := ""
 	if len(a.Images) > 0 {
@@ -43,7 +44,7 @@ func (a Adaptation) Key() string {
 	return key
 }
 
-// adapt changes rendered objects.
+// adapt applies the adaptation to rendered objects.
 func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
 	replaceImages(objects, a.Images)
 	if a.PullSecret == "" {
@@ -67,14 +68,14 @@ func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
 		}
 		if container, taken := setVariable(pod, a.PullSecret); taken {
 			return fault.New(fault.Rejected, render.ReasonInvalidManifest,
-				"%s %s: container %s has an environment variable %s, which is for Lifecycle Manager to set",
+				"%s %s: container %s has an environment variable %s, which only Lifecycle Manager may set",
 				u.GetKind(), u.GetName(), container, pullSecretVariable)
 		}
 	}
 	return nil
 }
 
-// manages tells whether a workload is the module's operator.
+// manages reports whether a workload is the module's operator.
 func (a Adaptation) manages(u *unstructured.Unstructured) bool {
 	if a.Manager == nil {
 		return true
@@ -83,7 +84,7 @@ func (a Adaptation) manages(u *unstructured.Unstructured) bool {
 		cmp.Or(u.GetNamespace(), a.RemoteNamespace) == cmp.Or(a.Manager.Namespace, a.RemoteNamespace)
 }
 
-// addPullSecret adds the Secret to those that a pod's images are pulled with.
+// addPullSecret adds the Secret to a pod's image pull secrets.
 func addPullSecret(pod map[string]any, secret string) {
 	secrets, _ := pod["imagePullSecrets"].([]any)
 	present := slices.ContainsFunc(secrets, func(content any) bool {
@@ -95,7 +96,7 @@ func addPullSecret(pod map[string]any, secret string) {
 	}
 }
 
-// setVariable gives every container the environment variable. It returns the first container that has it already.
+// setVariable sets the environment variable in every container. It returns the first container that already has it.
 func setVariable(pod map[string]any, secret string) (container string, taken bool) {
 	containers, _ := pod["containers"].([]any)
 	for _, content := range containers {

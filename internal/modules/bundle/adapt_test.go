@@ -48,7 +48,7 @@ func pullSecrets(u *unstructured.Unstructured) any {
 	return at(u.Object, "spec", "template", "spec", "imagePullSecrets")
 }
 
-// withVariable are the names of the containers that get the name of the Secret.
+// withVariable returns the names of the containers that have the name of the Secret in their environment.
 func withVariable(t *testing.T, u *unstructured.Unstructured, list string) []any {
 	t.Helper()
 	var names []any
@@ -73,8 +73,8 @@ func TestWorkloadsPullTheirImagesWithTheSecretOfTheInstance(t *testing.T) {
 	t.Parallel()
 	reference := func(name string) any { return map[string]any{"name": name} }
 	objects := adapted(t, Adaptation{PullSecret: "regcred"})
-	require.Equal(t, []any{reference("own"), reference("regcred")}, pullSecrets(objects["operator"]), "its own are kept")
-	require.Equal(t, []any{reference("regcred")}, pullSecrets(objects["store"]), "one that it has is not added again")
+	require.Equal(t, []any{reference("own"), reference("regcred")}, pullSecrets(objects["operator"]), "its own Secret stays")
+	require.Equal(t, []any{reference("regcred")}, pullSecrets(objects["store"]), "the Secret is not added twice")
 	require.Nil(t, pullSecrets(objects["once"]), "a changed Job would run again")
 	require.Nil(t, pullSecrets(objects["without-pods"]))
 	require.Equal(t, []any{"a", "b"}, withVariable(t, objects["operator"], "containers"))

@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// BenchmarkEncode measures how a layer of 200 rendered objects is encoded. cold: the bodies are encoded, once for all
-// clusters that install the layer. cached: they are cached, and filled for one Manifest.
+// BenchmarkEncode measures how a layer of 200 rendered objects is encoded. cold: the bodies are encoded once for all
+// clusters that install the layer. cached: the cached bodies are filled for one Manifest.
 func BenchmarkEncode(b *testing.B) {
 	const objects = 200
 	rendered := make([]*unstructured.Unstructured, objects)
@@ -26,7 +26,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			// Encoding changes the objects, so each run has copies of its own, which are not measured.
+			// Encoding changes the objects, so each run uses its own copies. Copying is not measured.
 			b.StopTimer()
 			copies := make([]*unstructured.Unstructured, objects)
 			for i, u := range rendered {

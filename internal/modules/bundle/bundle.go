@@ -21,45 +21,45 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// Bundle is the objects of a module's layers, encoded once and shared by all clusters that install it. It is never
-// changed.
+// Bundle holds the objects of a module's layers, encoded once and shared by all clusters that install the module. A
+// Bundle is immutable.
 type Bundle struct {
-	// Objects by stage, and within it in the order of the source.
+	// Objects are sorted by stage. Within a stage they keep the order of the source.
 	Objects []Object
 	// Definitions are the kinds that the module itself defines.
 	Definitions map[schema.GroupKind]kinds.Definition
-	// LeftOut are the tests of a chart, and its hooks that are never run.
+	// LeftOut names a chart's tests and its hooks that never run.
 	LeftOut []string
-	// hooks of a chart, in the order in which they run.
+	// hooks are the chart's hooks in the order in which they run.
 	hooks []hook
 }
 
 // Object is one object of a bundle.
 type Object struct {
 	GVK schema.GroupVersionKind
-	// namespace as in the source; empty where it names none.
+	// namespace is as in the source; empty if the source names none.
 	namespace, name string
 	Stage           kinds.Stage
-	// Optional objects are skipped where the cluster does not know their kind.
+	// Optional objects are skipped if the cluster does not serve their kind.
 	Optional bool
-	// AsksForData is true for a Secret whose data is to be that of a Secret in the control plane, if its module may have it.
+	// AsksForData is true for a Secret that gets the data of a Secret in the control plane, if the plan permits that.
 	AsksForData bool
 	// Replaceable objects are deleted and created again if they cannot be changed.
 	Replaceable bool
-	// Digest is that of the object as rendered, which it carries as an annotation.
+	// Digest is the digest of the rendered object. The applied object carries it as an annotation.
 	Digest string
-	// Versions are those of a definition, whether served or not.
+	// Versions are the versions of a definition, served or not.
 	Versions []string
-	// Body is the object as it is applied, without its namespace, which is in the URL of the request.
+	// Body is the object as it is applied, without its namespace. The namespace is in the URL of the request.
 	Body template
-	// Unowned is the body without what marks the object as this module's; only namespaces have it.
+	// Unowned is the body without the mark that makes the object this module's. Only namespaces have it.
 	Unowned template
-	// refused says why no module may install an object with these labels.
+	// refused is why no module may install an object with these labels; empty if modules may.
 	refused string
 }
 
-// Build turns rendered objects into a bundle, with an adaptation that many Manifests share. It returns the size of the
-// bundle in bytes, too. The rendered objects are changed.
+// Build turns rendered objects into a bundle, with an adaptation that many Manifests share. It also returns the size
+// of the bundle in bytes. Build changes the rendered objects.
 func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 	b := &Bundle{Definitions: map[schema.GroupKind]kinds.Definition{}, LeftOut: rendered.LeftOut}
 	dropIgnored(rendered.Objects)
@@ -94,8 +94,8 @@ func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 	return b, size, nil
 }
 
-// encode encodes an object as it is applied: without the fields that only a server sets, with the labels and annotations
-// of docs/contract.md#labels.
+// encode encodes an object as it is applied: without the fields that only a server sets, and with the labels and
+// annotations of docs/contract.md#labels.
 func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())
@@ -131,9 +131,9 @@ func encode(u *unstructured.Unstructured) (Object, error) {
 	return o, nil
 }
 
-// Clean removes what only a server may set, and the namespace, which is in the URL of the request. Owner references go as
-// well: the owner's uid is of another cluster, so that Kubernetes would delete the object at once. Finalizers stay: whoever
-// ships an object may want it to be released by somebody.
+// Clean removes the fields that only a server may set, and the namespace, which is in the URL of the request. Clean
+// also removes owner references: the owner's uid is from another cluster, so Kubernetes would delete the object at
+// once. Finalizers stay, because the module's author may rely on them.
 func Clean(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathStatus)
 	for _, field := range []string{
@@ -145,7 +145,7 @@ func Clean(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathAnnotations, "kubectl.kubernetes.io/last-applied-configuration")
 }
 
-// mark adds the labels and annotations by which the object is known to be ours.
+// mark adds the labels and annotations that identify the object as ours.
 func mark(u *unstructured.Unstructured, digest string) {
 	u.SetLabels(labels.Merge(u.GetLabels(), map[string]string{
 		shared.LabelManagedBy: shared.ManagedByKyma, shared.LabelComponent: inventory.ManifestNamePlaceholder, shared.LabelPartOf: shared.PartOfKyma,
@@ -157,7 +157,7 @@ func mark(u *unstructured.Unstructured, digest string) {
 	}))
 }
 
-// unmark removes what says that the object belongs to this module, and keeps that it belongs to a module.
+// unmark removes the marks of this module. The object remains marked as an object of some module.
 func unmark(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathLabels, shared.LabelComponent)
 	for _, annotation := range []string{shared.AnnotationOwnedBy, shared.AnnotationDisclaimer, shared.AnnotationAppliedDigest} {
@@ -165,9 +165,9 @@ func unmark(u *unstructured.Unstructured) {
 	}
 }
 
-// template is an encoded object with placeholders for what differs per Manifest.
+// template is an encoded object with placeholders for the parts that differ per Manifest.
 type template struct {
-	// pieces are the text between the placeholders.
+	// pieces are the texts between the placeholders.
 	pieces       [][]byte
 	placeholders []string
 }
@@ -186,7 +186,7 @@ func newTemplate(encoded []byte) template {
 	}
 }
 
-// nextPlaceholder returns the first placeholder and its position; "" where there is none.
+// nextPlaceholder returns the first placeholder and its position; "" if there is none.
 func nextPlaceholder(encoded []byte) (at int, placeholder string) {
 	for _, candidate := range []string{inventory.ManifestNamePlaceholder, inventory.OwnerPlaceholder, inventory.RunPlaceholder} {
 		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (placeholder == "" || found < at) {
@@ -208,7 +208,7 @@ func (t template) Fill(owner inventory.Owner) []byte {
 	return filled
 }
 
-// text is the encoded object with its placeholders.
+// text returns the encoded object with its placeholders.
 func (t template) text() []byte {
 	var text []byte
 	for i, piece := range t.pieces {
@@ -228,8 +228,8 @@ func (t template) size() int64 {
 	return int64(total)
 }
 
-// Adapted returns the rendered objects as Build takes them into a bundle, before it encodes them: without the fields that
-// others own, and with the adaptation. The rendered objects are changed.
+// Adapted returns the rendered objects as Build uses them before it encodes them: with the adaptation and without
+// fields that others own. Adapted changes the rendered objects.
 func Adapted(rendered *render.Rendered, by Adaptation) ([]*unstructured.Unstructured, error) {
 	dropIgnored(rendered.Objects)
 	if err := by.adapt(rendered.Objects); err != nil {

@@ -37,7 +37,7 @@ func bundled(t *testing.T, documents ...string) *Bundle {
 	return b
 }
 
-// at returns the value at a path; nil where there is none.
+// at returns the value at a path; nil if there is none.
 func at(content map[string]any, path ...string) any {
 	found, _, _ := unstructured.NestedFieldNoCopy(content, path...)
 	return found
@@ -72,7 +72,7 @@ func TestABundleIsOrderedAndHasNoFieldsOfTheServer(t *testing.T) {
 	} {
 		require.Nil(t, at(deployment, "metadata", field), field)
 	}
-	require.Equal(t, []any{"example.com/release"}, at(deployment, "metadata", "finalizers"), "a finalizer is the module's own")
+	require.Equal(t, []any{"example.com/release"}, at(deployment, "metadata", "finalizers"), "the module's finalizer stays")
 	require.Equal(t, map[string]any{
 		"operator.kyma-project.io/managed-by": "kyma", "app.kubernetes.io/component": "kyma-a", "app.kubernetes.io/part-of": "Kyma",
 	}, at(deployment, "metadata", "labels"))
@@ -113,8 +113,8 @@ func TestFieldsThatOthersOwnAreIgnored(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
-	require.False(t, has(0, "spec", "replicas"), "an autoscaler of the module sets them")
-	require.True(t, has(1, "spec", "replicas"), "but not those of a workload of this name in another namespace")
+	require.False(t, has(0, "spec", "replicas"), "an autoscaler of the module sets the replicas")
+	require.True(t, has(1, "spec", "replicas"), "a workload with this name in another namespace keeps its replicas")
 	require.Equal(t, []any{
 		map[string]any{"name": "a", "clientConfig": map[string]any{}},
 		map[string]any{"name": "b", "clientConfig": map[string]any{}},
@@ -124,7 +124,7 @@ func TestFieldsThatOthersOwnAreIgnored(t *testing.T) {
 	require.False(t, has(5, "spec", "caBundle"))
 }
 
-func TestLocalizedImagesReplaceThoseOfTheSameNameAndTag(t *testing.T) {
+func TestLocalizedImagesReplaceImagesWithTheSameNameAndTag(t *testing.T) {
 	t.Parallel()
 	objects := parsed(t,
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {initContainers: [{image: 'docker.io/x/init:1'}], containers: [{image: 'ghcr.io/a/b/operator:1.0.0@sha256:abc'}, {image: 'other:1'}]}}}\n",
@@ -148,7 +148,7 @@ func TestLocalizedImagesReplaceThoseOfTheSameNameAndTag(t *testing.T) {
 	require.Equal(t, map[string]any{"image": "operator:1.0.0"}, objects[2].Object["data"])
 }
 
-// noKinds maps built-in kinds only, as a cluster without definitions does.
+// noKinds maps only built-in kinds, like a cluster without definitions.
 type noKinds struct{ asked []schema.GroupVersionKind }
 
 func (n *noKinds) Resource(_ context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
@@ -194,7 +194,7 @@ func TestThePlanPlacesObjects(t *testing.T) {
 	require.Equal(t, 7, p.Objects())
 }
 
-func TestWhatIsOnRecordInTheDefaultNamespaceStaysThere(t *testing.T) {
+func TestRecordedObjectsInTheDefaultNamespaceStayThere(t *testing.T) {
 	t.Parallel()
 	b := bundled(t,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: known}\n",

@@ -8,12 +8,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// DefaultCRLabels are the labels of a default custom resource that we create.
+// DefaultCRLabels returns the labels of a default custom resource that we create.
 func DefaultCRLabels() map[string]string {
 	return map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma, shared.LabelManagedBy: shared.ManagedByKyma}
 }
 
-// Place gives the object the namespace that its kind needs.
+// Place sets the namespace of a custom resource as its kind needs it.
 func Place(cr *unstructured.Unstructured, resource kinds.Resource, remoteNamespace string) {
 	cr.SetNamespace(objects.NamespaceOf(resource, cr.GetNamespace(), remoteNamespace))
 }

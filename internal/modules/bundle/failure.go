@@ -1,25 +1,25 @@
 package bundle
 
-// Failure is an object that could not be applied.
+// Failure describes an object that could not be applied.
 type Failure struct {
 	// Object is "Kind namespace/name".
 	Object  string
 	Message string
-	// Retryable is true when the next attempt may succeed.
+	// Retryable is true if the next attempt may succeed.
 	Retryable bool
-	// Missing is the kind that the cluster does not know, if that is the cause.
+	// Missing is the kind that the cluster does not serve, if that is the cause.
 	Missing string
-	// Reason, if set, is why the object was refused, as far as there is something of its own to be done about it: it has a
-	// row in docs/operating.md.
+	// Reason is why the object was refused, if there is a specific remedy. Each Reason has a row in docs/operating.md.
+	// It is empty otherwise.
 	Reason string
-	// Hook is true when a chart's hook failed while it ran, and not something that was applied.
+	// Hook is true if a chart's hook failed while it ran, and false if an object could not be applied.
 	Hook bool
 }
 
-// String is the failure as a message says it.
+// String returns the failure as messages show it.
 func (f Failure) String() string {
 	if f.Missing != "" {
-		return f.Object + ": the cluster does not know " + f.Missing
+		return f.Object + ": the cluster does not serve " + f.Missing
 	}
 	return f.Object + ": " + f.Message
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// When a hook runs: before the objects of its chart are applied, or after.
+// Phases of a hook: before or after the objects of its chart are applied.
 const (
 	PhasePre  = "before"
 	PhasePost = "after"
@@ -24,7 +24,7 @@ const (
 // hook is a hook of a chart, encoded like the other objects (https://helm.sh/docs/topics/charts_hooks/).
 type hook struct {
 	Object
-	// Phase is when it runs: PhasePre or PhasePost.
+	// Phase is PhasePre or PhasePost.
 	Phase            string
 	install, upgrade bool
 	DeleteOnSuccess  bool
@@ -50,8 +50,8 @@ func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 	return all, size, nil
 }
 
-// planHooks places the hooks. A hook that does not run this time is part of the plan only when it has run before: then
-// it is kept until the module no longer has it.
+// planHooks places the hooks. A hook that does not run this time is part of the plan only if it has run before. Such
+// a hook stays in the inventory until the module no longer has it.
 func (p *Plan) planHooks(
 	ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, into placement, seen map[string]bool,
 ) error {
@@ -79,7 +79,7 @@ func (p *Plan) planHooks(
 		known, ran := before[at.Entry.ID]
 		switch {
 		case seen[at.Entry.ID]:
-			return fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s is there twice, once as a hook", at)
+			return fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s is in the module twice, once as a hook", at)
 		case !runs && !ran:
 			continue
 		}
@@ -99,7 +99,7 @@ func (p *Plan) planHooks(
 	return nil
 }
 
-// ranFor tells whether a hook ran for the layers of a Manifest, by its inventory entry.
+// ranFor reports whether a hook has run for the layers of a Manifest, according to its inventory entry.
 func ranFor(ran string, m *v1beta2.Manifest, phase string) bool {
 	ref := inventory.LayersRef(m)
 	return ran == inventory.HookRan(ref, phase) || ran == inventory.HookRan(ref, PhasePost)

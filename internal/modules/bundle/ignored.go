@@ -11,10 +11,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// dropIgnored drops the fields that others own by design (docs/design/install-and-drift.md#ignored-fields): replicas of
-// a workload that an autoscaler of the module targets, CA bundles that somebody else fills in, the rules of an
-// aggregated role, and annotations that controllers write, which are in objects that were exported from a cluster. A
-// field that we do not apply causes neither a conflict nor drift.
+// dropIgnored removes the fields that others own by design (docs/design/install-and-drift.md#ignored-fields):
+//
+//   - replicas of a workload that an autoscaler of the module targets
+//   - CA bundles that are filled in later
+//   - the rules of an aggregated role
+//   - annotations that controllers write, found in objects that were exported from a cluster
+//
+// A field that we do not apply causes neither a conflict nor drift.
 func dropIgnored(objects []*unstructured.Unstructured) {
 	scaled := scaledWorkloads(objects)
 	for _, u := range objects {
@@ -45,7 +49,7 @@ func dropIgnored(objects []*unstructured.Unstructured) {
 	}
 }
 
-// workload names a scale target.
+// workload identifies a scale target.
 type workload struct{ kind, namespace, name string }
 
 func scaledWorkloads(objects []*unstructured.Unstructured) map[workload]bool {
@@ -61,7 +65,7 @@ func scaledWorkloads(objects []*unstructured.Unstructured) map[workload]bool {
 	return scaled
 }
 
-// dropCABundle drops a CA bundle that is empty, or that cert-manager fills in, whatever its value is.
+// dropCABundle removes a CA bundle that is empty, or any CA bundle that cert-manager fills in.
 func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...string) {
 	for _, annotation := range []string{
 		"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
@@ -75,14 +79,15 @@ func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...
 	if err != nil || !found {
 		return
 	}
-	// Some generators write a line break for "to be filled in".
+	// Some generators write a line break to mean "filled in later".
 	decoded, err := base64.StdEncoding.DecodeString(bundle)
 	if bundle == "" || (err == nil && len(bytes.TrimSpace(decoded)) == 0) {
 		unstructured.RemoveNestedField(content, append(path, kinds.PathCABundle)...)
 	}
 }
 
-// WithoutReplicas returns the body of a workload without its number of replicas, which somebody else sets.
+// WithoutReplicas returns the body of a workload without its number of replicas, for a workload that somebody else
+// scales.
 func WithoutReplicas(body []byte) ([]byte, error) {
 	var content map[string]any
 	if err := json.Unmarshal(body, &content); err != nil {
@@ -102,8 +107,9 @@ func HasReplicas(body []byte) (bool, error) {
 	return found && err == nil, nil
 }
 
-// dropControllersAnnotations drops the annotations in which the controllers of kube-controller-manager keep their state,
-// and which they write again: of Deployments, DaemonSets, volume binding, autoscaling, leader election.
+// dropControllersAnnotations removes the annotations in which controllers of kube-controller-manager keep their
+// state: for Deployments, DaemonSets, volume binding, autoscaling and leader election. The controllers write them
+// again.
 func dropControllersAnnotations(u *unstructured.Unstructured) {
 	for _, annotation := range []string{
 		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",

@@ -10,9 +10,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// replaceImages replaces the images of rendered workloads by their localized copies: those of the same name (the last
-// segment of the path), tag and digest, whatever their registry is. An environment variable whose value is such an image
-// is replaced too: operators get the images that they run in this way.
+// replaceImages replaces the images of rendered workloads by their localized copies. A copy has the same name (the
+// last segment of the path), tag and digest; its registry does not matter. Environment variables with an image as
+// their value are replaced as well, because operators get the images that they run this way.
 func replaceImages(objects []*unstructured.Unstructured, localized []string) {
 	if len(localized) == 0 {
 		return
@@ -48,7 +48,7 @@ func replaceImages(objects []*unstructured.Unstructured, localized []string) {
 	}
 }
 
-// localize replaces the image of a container and those in its environment.
+// localize replaces the image of a container and the images in its environment.
 func localize(container map[string]any, replacement func(string) (string, bool)) {
 	reference, _ := container["image"].(string)
 	if local, ok := replacement(reference); ok {
@@ -58,7 +58,7 @@ func localize(container map[string]any, replacement func(string) (string, bool))
 	for _, content := range variables {
 		variable, _ := content.(map[string]any)
 		value, _ := variable["value"].(string)
-		// Without a registry and a tag or digest, the value could be any word.
+		// A value without a registry and a tag or digest could be any word.
 		parsed, err := name.ParseReference(value, name.StrictValidation)
 		if err != nil || strings.Contains(value, "://") || strings.ContainsAny(value, "= ") ||
 			!strings.HasPrefix(value, parsed.Context().RegistryStr()+"/") {
@@ -70,7 +70,7 @@ func localize(container map[string]any, replacement func(string) (string, bool))
 	}
 }
 
-// image is a parsed reference to an image. Tag and digest may be empty.
+// image is a parsed image reference. Tag and digest may be empty.
 type image struct{ reference, name, tag, digest string }
 
 func parseImage(reference string) image {
@@ -79,8 +79,8 @@ func parseImage(reference string) image {
 	return image{reference: reference, name: last, tag: tag, digest: digest}
 }
 
-// isCopiedTo tells whether the other is the same image. What both have must be equal. A reference with a tag only and
-// one with a digest only are not the same image: nothing shows that they are.
+// isCopiedTo reports whether both references mean the same image. If both have a tag or a digest, these must be
+// equal. A reference with only a tag never equals a reference with only a digest, because nothing proves it.
 func (i image) isCopiedTo(other image) bool {
 	switch {
 	case i.name == "" || i.name != other.name:

@@ -12,7 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// versionSeparator is between the digest of an object as rendered and the version of the Secret whose data it has.
+// versionSeparator separates the digest of the rendered object from the version of the Secret that its data comes
+// from.
 const versionSeparator = "-"
 
 // asksForData reports whether an object asks for the data of a Secret in the control plane.
@@ -20,19 +21,19 @@ func asksForData(kind schema.GroupKind, annotations map[string]string) bool {
 	return kind == schema.GroupKind{Kind: "Secret"} && annotations[shared.AnnotationInjectData] == shared.ValueTrue
 }
 
-// Injected returns a Secret with other data. The version of that data becomes a part of the digest, so that other data is
-// applied; the digest is not made of the data, because others can read it.
+// Injected returns a copy of a Secret with other data. The version of the data becomes part of the digest, so that
+// changed data is applied. The digest does not depend on the data itself, because others can read the digest.
 func (o *Object) Injected(data map[string][]byte, version string) (*Object, error) {
 	var u unstructured.Unstructured
 	if err := json.Unmarshal(o.Body.text(), &u.Object); err != nil {
 		return nil, fmt.Errorf("decode Secret %s: %w", o.name, err)
 	}
 	if data == nil {
-		data = map[string][]byte{} // as null it would say nothing about the data that is there
+		data = map[string][]byte{} // null would leave the live data unchanged
 	}
 	injected := *o
 	injected.Digest += versionSeparator + version
-	u.Object["data"] = data // is encoded with base64
+	u.Object["data"] = data // json.Marshal encodes it with base64
 	delete(u.Object, "stringData")
 	if err := unstructured.SetNestedField(u.Object, injected.Digest, kinds.PathMetadata, kinds.PathAnnotations, shared.AnnotationAppliedDigest); err != nil {
 		return nil, fmt.Errorf("mark Secret %s: %w", o.name, err)
@@ -45,8 +46,8 @@ func (o *Object) Injected(data map[string][]byte, version string) (*Object, erro
 	return &injected, nil
 }
 
-// InjectedVersion returns the version of the data that a live object got, by its annotations, and whether it asks for any.
-// Without data of the control plane, the version is empty.
+// InjectedVersion returns the version of the data that was injected into a live object, and whether the object asks
+// for data, according to its annotations. The version is empty if no data was injected.
 func InjectedVersion(kind schema.GroupKind, annotations map[string]string) (version string, asks bool) {
 	_, version, _ = strings.Cut(annotations[shared.AnnotationAppliedDigest], versionSeparator)
 	return version, asksForData(kind, annotations)

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestASecretGetsOtherDataAndADigestThatSaysNothingAboutIt(t *testing.T) {
+func TestAnInjectedSecretHasADigestThatDoesNotDependOnItsData(t *testing.T) {
 	t.Parallel()
 	b := bundled(t,
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: pull, annotations: {operator.kyma-project.io/inject-data-from-kcp: 'true'}}\ntype: Opaque\ndata: {dummy: ZHVtbXk=}\n",
@@ -41,7 +41,7 @@ func TestASecretGetsOtherDataAndADigestThatSaysNothingAboutIt(t *testing.T) {
 	require.Equal(t, original.Digest+"-v1", at(body, "metadata", "annotations", shared.AnnotationAppliedDigest))
 	require.Equal(t, original.Digest+"-v1", at(injected(map[string][]byte{"password": []byte("other")}, "v1"), "metadata", "annotations", shared.AnnotationAppliedDigest), "only the version counts")
 	require.Equal(t, map[string]any{}, injected(nil, "v2")["data"])
-	require.Equal(t, map[string]any{"dummy": "ZHVtbXk="}, filled(t, original.Body, "kyma-a")["data"], "the bundle, which others share, is as before")
+	require.Equal(t, map[string]any{"dummy": "ZHVtbXk="}, filled(t, original.Body, "kyma-a")["data"], "the shared bundle is unchanged")
 }
 
 func TestALiveSecretShowsWhichVersionOfTheDataItHas(t *testing.T) {

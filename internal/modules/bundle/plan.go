@@ -20,30 +20,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// Plan is what is to be applied to one cluster for one Manifest.
+// Plan describes what to apply to one cluster for one Manifest.
 type Plan struct {
 	Stages [kinds.StageCount][]Placed
-	// Entries are the inventory of all that is to be applied, without uids and hashes.
+	// Entries are the inventory entries of everything to apply, without uids and hashes.
 	Entries []v1beta2.InventoryEntry
-	// Before and After are the hooks that are to run before and after the objects are applied.
+	// Before and After are the hooks that run before and after the objects are applied.
 	Before, After []Placed
-	// Refused are objects that no module may install.
+	// Refused holds objects that no module may install.
 	Refused []Failure
-	// Unknown are objects whose kind the cluster does not know, without optional ones.
+	// Unknown holds the objects, except for optional ones, with a kind that the cluster does not serve.
 	Unknown []Placed
-	// Skipped are the kinds of optional objects that the cluster does not know, as in status.kinds, sorted.
+	// Skipped holds the kinds of optional objects that the cluster does not serve, in the format of status.kinds,
+	// sorted.
 	Skipped []string
-	// Version and Ref are what is installed once all of the plan is applied.
+	// Version and Ref identify what is installed after the whole plan has been applied.
 	Version, Ref string
 }
 
-// Placed is an object with its place in a cluster.
+// Placed is an object with its API resource, namespace and inventory entry in one cluster.
 type Placed struct {
 	Object   *Object
 	Resource kinds.Resource
 	Name     types.NamespacedName
 	Entry    v1beta2.InventoryEntry
-	// Hook is set where the object is a chart's hook.
+	// Hook is nil unless the object is a chart's hook.
 	Hook *hook
 }
 
@@ -53,11 +54,11 @@ func (p Placed) With(entry v1beta2.InventoryEntry) Placed {
 	return p
 }
 
-// String names the object for messages.
+// String returns the object's name for messages.
 func (p Placed) String() string { return objects.Describe(p.Object.GVK.Kind, p.Name) }
 
-// PlanOf places the objects of a bundle: how each is addressed, and in which namespace. The namespace of a cluster-scoped
-// object is dropped, as kubectl does; one that upstream put into the namespace default stays there.
+// PlanOf places the objects of a bundle: it finds each object's API resource and namespace. It drops the namespace of
+// a cluster-scoped object, as kubectl does. An object that upstream put into the namespace default stays there.
 func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string) (Plan, error) {
 	var p Plan
 	seen := map[string]bool{}
@@ -81,7 +82,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 		}
 		if seen[at.Entry.ID] {
 			return Plan{}, fault.New(fault.Rejected, render.ReasonInvalidManifest,
-				"%s is there twice, once with and once without its namespace", at)
+				"%s is in the module twice, once with and once without its namespace", at)
 		}
 		seen[at.Entry.ID] = true
 		p.Stages[o.Stage] = append(p.Stages[o.Stage], at)
@@ -91,7 +92,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 	return p, err
 }
 
-// refuses tells whether no module may install an object, and records why.
+// refuses reports whether no module may install the object, and records the reason in the plan.
 func (p *Plan) refuses(at Placed) bool {
 	why := cmp.Or(at.Object.refused, reserved.Object(at.Object.GVK.GroupKind(), at.Name))
 	if why != "" {
@@ -100,14 +101,14 @@ func (p *Plan) refuses(at Placed) bool {
 	return why != ""
 }
 
-// Skip records a kind of which optional objects are skipped.
+// Skip records that optional objects of a kind are skipped.
 func (p *Plan) Skip(gvk schema.GroupVersionKind) {
 	if at, known := slices.BinarySearch(p.Skipped, kinds.Text(gvk)); !known {
 		p.Skipped = slices.Insert(p.Skipped, at, kinds.Text(gvk))
 	}
 }
 
-// Skips tells whether optional objects of a kind are skipped, in any version.
+// Skips reports whether optional objects of a kind are skipped, in any version.
 func (p *Plan) Skips(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.Skipped, func(text string) bool {
 		gvk, ok := kinds.Parse(text)
@@ -115,16 +116,16 @@ func (p *Plan) Skips(kind schema.GroupKind) bool {
 	})
 }
 
-// placement says where objects go that name no namespace.
+// placement decides the namespace of objects that name none.
 type placement struct {
 	remoteNamespace string
-	// stays are the inventory ids of those that are in the namespace default, and stay there.
+	// stays holds the inventory ids of objects that are in the namespace default and stay there.
 	stays map[string]bool
 }
 
-// inDefault are the ids of what a Manifest has on record in the namespace default, and its module does not name there.
-// Upstream puts what names no namespace there: elsewhere it would be another object, and pruning the one in default would
-// lose the data of a volume or a StatefulSet.
+// inDefault returns the ids of objects that a Manifest has recorded in the namespace default although its module does
+// not name that namespace. Upstream put objects without a namespace there. In another namespace they would be new
+// objects, and pruning the old ones could lose the data of a volume or a StatefulSet.
 func inDefault(m *v1beta2.Manifest, b *Bundle) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range m.Status.Inventory {
@@ -143,13 +144,13 @@ func inDefault(m *v1beta2.Manifest, b *Bundle) map[string]bool {
 	return all
 }
 
-// idInDefault is the inventory id that an object has in the namespace default; empty where it can have none.
+// idInDefault returns the object's inventory id in the namespace default; empty if the id would be invalid.
 func (o *Object) idInDefault() string {
 	id, _ := v1beta2.InventoryID(o.GVK.GroupKind(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: o.name})
 	return id
 }
 
-// place places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).
+// place places one object. If the cluster does not serve its kind, meta.IsNoMatchError is true for the error.
 func (in placement) place(ctx context.Context, o *Object, k kinds.Mapper) (Placed, error) {
 	at := Placed{Object: o, Name: types.NamespacedName{Namespace: o.namespace, Name: o.name}}
 	resource, err := k.Resource(ctx, o.GVK)
@@ -167,12 +168,12 @@ func (in placement) place(ctx context.Context, o *Object, k kinds.Mapper) (Place
 	return at, nil
 }
 
-// All are the objects of the plan, in the order of their stages, and its hooks.
+// All returns the objects of the plan in the order of their stages, followed by its hooks.
 func (p *Plan) All() []Placed {
 	return slices.Concat(slices.Concat(p.Stages[:]...), p.Before, p.After)
 }
 
-// Withhold takes objects, by inventory id, out of what is applied. Their entries stay.
+// Withhold removes objects, by inventory id, from what is applied. Their inventory entries stay.
 func (p *Plan) Withhold(ids map[string]bool) {
 	if len(ids) == 0 {
 		return
@@ -184,5 +185,5 @@ func (p *Plan) Withhold(ids map[string]bool) {
 	p.Before, p.After = slices.DeleteFunc(p.Before, withheld), slices.DeleteFunc(p.After, withheld)
 }
 
-// Objects is the number of objects that should be in the cluster.
+// Objects returns the number of objects that should be in the cluster.
 func (p *Plan) Objects() int { return len(p.Entries) + len(p.Unknown) }

@@ -9,9 +9,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// isReplaceable reports whether an object may be deleted and created again if it cannot be changed. The annotation on the
-// object says so; for kinds that hold data it needs a value of its own. A Namespace or a definition is never replaced:
-// with it would go what others have.
+// isReplaceable reports whether an object may be deleted and created again if it cannot be changed. The object's
+// annotation allows it; kinds that hold data need a different value of the annotation. A Namespace or a definition is
+// never replaced, because that would delete objects of others.
 func isReplaceable(kind schema.GroupKind, object metav1.Object) bool {
 	if kinds.IsShared(kind) || kind == kinds.DefinitionKind() || inventory.IsKept(object) {
 		return false

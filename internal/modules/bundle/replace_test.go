@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestWhatHoldsDataIsReplacedOnlyWhereTheAnnotationSaysSo(t *testing.T) {
+func TestKindsThatHoldDataAreReplacedOnlyIfTheAnnotationSaysSo(t *testing.T) {
 	t.Parallel()
 	const replace, policy = "operator.kyma-project.io/replace", "helm.sh/resource-policy"
 	kind := func(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }

@@ -19,11 +19,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// allModules finds the objects of all modules in a cluster.
+// allModules selects the objects of all modules in a cluster.
 const allModules = shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelPartOf + "=" + shared.PartOfKyma
 
-// compareObjects compares the objects of a cluster's modules, or what is their share of a pass, with what was recorded when
-// they were applied. A module of which a kind could not be read is not compared.
+// compareObjects compares the objects of a cluster's modules with what was recorded when they were applied. In one
+// pass, it compares each module's share (sharesOf). If a kind of a module could not be read, compareObjects skips
+// that module.
 func (a *Prober) compareObjects(ctx context.Context, at *site, pass int, found *differences) error {
 	shares, listed := sharesOf(at.modules, pass)
 	surveyor := objects.Surveyor{
@@ -58,8 +59,8 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, pass int, found *
 	return nil
 }
 
-// selectorFor selects the objects of the modules in a cluster. The control plane has those of other Kymas too: there it
-// selects only those of these modules.
+// selectorFor returns the selector for the objects of the modules in a cluster. The control plane also holds objects
+// of other Kymas' modules, so there the selector names these modules.
 func selectorFor(at *site) string {
 	if !at.cluster.IsControlPlane() {
 		return allModules
@@ -68,7 +69,7 @@ func selectorFor(at *site) string {
 	return allModules + "," + shared.LabelComponent + " in (" + strings.Join(names, ",") + ")"
 }
 
-// surveyedKinds are the kinds of a module's objects that are compared: not those that only run once.
+// surveyedKinds returns the kinds of a module's objects that are compared. Jobs are not, because they run only once.
 func surveyedKinds(m *v1beta2.Manifest) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
 	for _, encoded := range m.Status.Kinds {
@@ -79,7 +80,7 @@ func surveyedKinds(m *v1beta2.Manifest) []schema.GroupVersionKind {
 	return all
 }
 
-// unreadOf is the error of a kind of the module that could not be read.
+// unreadOf returns the error of the first kind of the module that could not be read.
 func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 	for _, gvk := range surveyedKinds(m) {
 		if err := survey.Failed[gvk.GroupKind()]; err != nil {
@@ -89,13 +90,13 @@ func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 	return nil
 }
 
-// compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
+// compareModule returns how a module's objects differ from the recorded ones; "" if they do not.
 func (a *Prober) compareModule(
 	ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey, autoscalers *readiness.Autoscalers,
 ) (string, error) {
 	m := of.manifest
 	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
-		// It was installed by a release that recorded nothing to compare with.
+		// An older release installed the module and recorded nothing to compare with.
 		return differsInKnowledge, nil
 	}
 	entries := make([]inventory.FingerprintEntry, len(marked))
@@ -139,13 +140,13 @@ func (a *Prober) compareModule(
 	return "", nil
 }
 
-// holdsMore reports whether a finalizer holds an object that was deleted, and the status has no such object yet.
+// holdsMore reports whether a finalizer holds a deleted object while the status records no such object yet.
 func holdsMore(corrections []v1beta2.Correction, marked []objects.LiveObject) bool {
 	return !slices.ContainsFunc(corrections, readiness.IsTerminating) &&
 		slices.ContainsFunc(marked, func(s objects.LiveObject) bool { return isHeld(s.Meta) })
 }
 
-// allHealthy reports whether all objects that count and that were read in full are as those of a ready module.
+// allHealthy reports whether all objects that count and were read in full are healthy.
 func allHealthy(ctx context.Context, rule shared.StateRule, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
 	for _, s := range marked {
 		if s.Full == nil || !readiness.Counts(rule, s.Full.GroupVersionKind().GroupKind()) {
@@ -158,18 +159,18 @@ func allHealthy(ctx context.Context, rule shared.StateRule, autoscalers *readine
 	return true, nil
 }
 
-// comparison is what comparing a module object by object found.
+// comparison is the result of comparing a module object by object.
 type comparison struct {
-	// drifted is true if something is to be corrected.
+	// drifted is true if an object has to be corrected.
 	drifted bool
-	// differing are the ids of objects in conflict that differ and are not to be corrected yet.
+	// differing holds the ids of objects in conflict that differ and must not be corrected yet.
 	differing map[string]bool
-	// changed is true if the Manifest changed since it was cached.
+	// changed is true if the Manifest has changed since it was cached.
 	changed bool
 }
 
-// compareAgain compares object by object with the live Manifest. A Manifest that changed since it was cached is being
-// reconciled: it is compared in the next pass, since the objects were read before.
+// compareAgain compares object by object with the live Manifest. If the Manifest has changed since it was cached, a
+// reconcile is in progress and the objects were read before it. The next pass then compares them.
 func (a *Prober) compareAgain(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (comparison, error) {
 	cached := of.manifest
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
@@ -195,8 +196,8 @@ func (a *Prober) compareAgain(ctx context.Context, of share, marked []objects.Li
 	return found, nil
 }
 
-// driftedFrom are the entries of objects that differ from what was applied: gone, created again, changed, or no longer
-// ours. What the module no longer has matters only once it is gone.
+// driftedFrom returns the entries of objects that differ from what was applied: deleted, created again, changed, or
+// no longer ours. An object that the module no longer has counts only if it has been deleted.
 func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.LiveObject) []v1beta2.InventoryEntry {
 	var all []v1beta2.InventoryEntry
 	for _, e := range entries {
@@ -211,9 +212,9 @@ func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.LiveO
 	return all
 }
 
-// Drifted are the objects of a module that differ from what was applied, as "Kind namespace/name": those that are gone, or
-// lost our labels, and those that changed. It reads their metadata with one LIST per kind. An object whose fields somebody
-// keeps changing is not named before it may be corrected again.
+// Drifted returns the objects of a module that differ from what was applied, as "Kind namespace/name". gone holds
+// objects that were deleted or lost our labels; changed holds objects that changed. Drifted reads their metadata with
+// one LIST per kind. It leaves out an object in conflict until the object may be corrected again.
 func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, changed []string, err error) {
 	m := target.Manifest
 	listed := lists.By(surveyedKinds(m), func(gvk schema.GroupVersionKind) schema.GroupKind { return gvk.GroupKind() })
@@ -240,7 +241,8 @@ func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, c
 	return gone, changed, nil
 }
 
-// unknownTo are the objects with our ownership annotation that are not in the inventory, as "Kind namespace/name".
+// unknownTo returns the objects with our ownership annotation that are not in the inventory, as "Kind
+// namespace/name".
 func unknownTo(entries []v1beta2.InventoryEntry, marked []objects.LiveObject) []string {
 	known := lists.Set(entries, func(e v1beta2.InventoryEntry) string { return e.ID })
 	var all []string

@@ -15,17 +15,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// Loss is a field whose ownership we lost, and to whom; or an object that was gone.
+// Loss records a field that another manager took from us, or an object that was missing.
 type Loss struct {
-	// manager is the field manager that has it; empty when nobody has, since the field was removed.
+	// manager is the field manager that now owns the field; empty if nobody does, because the field was removed.
 	manager string
-	// field is the first of the fields; a constant of readiness where the object was gone.
+	// field is the first lost field. If the object was missing, field is empty or a constant of package readiness.
 	field string
 }
 
 func (l Loss) isGone() bool { return readiness.IsGone(v1beta2.Correction{Field: l.field}) }
 
-// lossOf says which fields of an object we own after it was applied and did not own before.
+// lossOf returns the loss of fields that we own after an apply and did not own before it. It returns false if there
+// are none.
 func lossOf(before, after []metav1.ManagedFieldsEntry) (Loss, bool) {
 	lost := inventory.OwnFields(after).Difference(inventory.OwnFields(before)).Leaves()
 	if lost.Empty() {
@@ -46,7 +47,8 @@ func lossOf(before, after []metav1.ManagedFieldsEntry) (Loss, bool) {
 	return Loss{field: firstOf(lost)}, true
 }
 
-// firstOf is the first field of a set by name, shortened: a path may have whole texts in it, as of the items of a list.
+// firstOf returns the first field of a set by name. It shortens the name, because a path can contain whole texts, for
+// example of list items.
 func firstOf(set *fieldpath.Set) string {
 	first := ""
 	for path := range set.All() {
@@ -57,19 +59,19 @@ func firstOf(set *fieldpath.Set) string {
 	return objects.Shorten(first)
 }
 
-// Round is what one reconcile found and did, for the corrections that are recorded.
+// Round describes what one reconcile found and did, to compute the corrections to record.
 type Round struct {
-	// Made are the corrections, by id.
+	// Made holds the corrections of this round, by id.
 	Made map[string]Loss
-	// Differs reports whether an object still differs from what was applied, or may do so.
+	// Differs reports whether an object still differs, or may differ, from what was applied.
 	Differs func(id string) bool
-	// Held are objects that were deleted, by id, each with a finalizer that holds it.
+	// Held maps the ids of deleted objects to a finalizer that holds each of them.
 	Held map[string]string
 	// New is true if the module has new inputs. They are applied in any case, and every count starts again.
 	New bool
 }
 
-// correctionKey tells the corrections of an object's fields from those of its existence.
+// correctionKey distinguishes corrections of an object's fields from corrections of its existence.
 type correctionKey struct {
 	id   string
 	gone bool
@@ -77,9 +79,9 @@ type correctionKey struct {
 
 func keyOf(c v1beta2.Correction) correctionKey { return correctionKey{c.ID, readiness.IsGone(c)} }
 
-// NextCorrections returns the corrections to be recorded after a round, by id. The count starts again with another manager,
-// and with the same one after a day, unless the object is in conflict: then it is corrected after waits that double. A
-// conflict ends when the object has stayed as it should be for a while; its count is remembered for a day.
+// NextCorrections returns the corrections to record after a round, sorted by id. The count starts again if another
+// manager made the change, or after a day. An object in conflict is corrected after waits that double, and its count
+// goes on. A conflict ends when the object has stayed unchanged for a while. Its count is remembered for a day.
 func NextCorrections(old []v1beta2.Correction, round Round, now metav1.Time) []v1beta2.Correction {
 	var next []v1beta2.Correction
 	before := map[correctionKey]v1beta2.Correction{}
@@ -122,7 +124,7 @@ func compareCorrections(a, b v1beta2.Correction) int {
 	return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Field, b.Field))
 }
 
-// heldSince is the record of an object that was deleted and cannot go: the one that there is, or a new one.
+// heldSince returns the record of a deleted object that a finalizer holds: the existing record, or a new one.
 func heldSince(old []v1beta2.Correction, id, finalizer string, now metav1.Time) v1beta2.Correction {
 	for _, c := range old {
 		if c.ID == id && readiness.IsTerminating(c) && c.Manager == finalizer {
@@ -132,15 +134,15 @@ func heldSince(old []v1beta2.Correction, id, finalizer string, now metav1.Time) 
 	return v1beta2.Correction{ID: id, Manager: finalizer, Field: readiness.FieldDeletion, LastTime: now}
 }
 
-// conflictEnds reports whether a conflict ends now, because its object has stayed as it should be for a while. Objects that
-// differ are in the given map.
+// conflictEnds reports whether a conflict ends now because its object has stayed unchanged for a while. The given map
+// holds objects that differ.
 func conflictEnds(corrections []v1beta2.Correction, differing map[string]bool, now time.Time) bool {
 	return slices.ContainsFunc(corrections, func(c v1beta2.Correction) bool {
 		return readiness.IsConflict(c) && !differing[c.ID] && readiness.IsQuiet(c, now)
 	})
 }
 
-// isHeld reports whether an object was deleted and a finalizer holds it.
+// isHeld reports whether a finalizer holds a deleted object.
 func isHeld(live metav1.Object) bool {
 	return !live.GetDeletionTimestamp().IsZero() && len(live.GetFinalizers()) > 0
 }

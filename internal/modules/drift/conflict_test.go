@@ -24,7 +24,7 @@ func managed(manager, operation, subresource, fields string) metav1.ManagedField
 
 const us = "declarative.kyma-project.io/applier"
 
-func TestWhoTookAFieldFromUs(t *testing.T) {
+func TestTheManagerThatTookAFieldIsFound(t *testing.T) {
 	t.Parallel()
 	after := []metav1.ManagedFieldsEntry{managed(us, "Apply", "", `{"f:data":{"f:a":{},"f:b":{}}}`)}
 	for what, test := range map[string]struct {
@@ -66,7 +66,7 @@ func TestTheModulesReplicasAreRestoredUnlessAnAutoscalerHasThem(t *testing.T) {
 	require.False(t, inventory.ScaledByOthers(of().Meta))
 
 	require.True(t, Scaling{Rendered: true}.restores(of(scaled)))
-	require.False(t, Scaling{Rendered: true}.restores(of(scaled, managed(us, "Apply", "", `{"f:spec":{"f:replicas":{}}}`))), "it is ours already")
+	require.False(t, Scaling{Rendered: true}.restores(of(scaled, managed(us, "Apply", "", `{"f:spec":{"f:replicas":{}}}`))), "we already own the field")
 	require.False(t, Scaling{Rendered: true, Autoscaled: true}.restores(of(scaled)))
 	require.False(t, Scaling{}.restores(of(scaled)), "the module names no number")
 }
@@ -104,7 +104,7 @@ func TestCorrectionsInARowBecomeAConflictThatBacksOffAndEnds(t *testing.T) {
 		another := Round{Made: map[string]Loss{id: {manager: "another", field: loss.field}}, Differs: edited.Differs}
 		require.EqualValues(t, 1, times(NextCorrections(second, another, at(2*time.Hour))), "another manager starts the count again")
 		require.EqualValues(t, 1, times(NextCorrections(second, edited, at(26*time.Hour))), "a day later it is no longer in a row")
-		require.Equal(t, second, NextCorrections(second, asItShouldBe, at(2*time.Hour)), "it is remembered for a day")
+		require.Equal(t, second, NextCorrections(second, asItShouldBe, at(2*time.Hour)), "the count is remembered for a day")
 		require.Empty(t, NextCorrections(second, asItShouldBe, at(26*time.Hour)), kind)
 
 		third := NextCorrections(second, edited, at(2*time.Hour))
@@ -114,16 +114,16 @@ func TestCorrectionsInARowBecomeAConflictThatBacksOffAndEnds(t *testing.T) {
 		require.False(t, other, "an object in conflict about a field that is deleted is created again at once, and the other way round")
 		_, other = readiness.Waiting(third, "_ConfigMap_ns_b", gone, start.Add(2*time.Hour))
 		require.False(t, other, "only this object")
-		require.False(t, waits(third, 2*time.Hour+4*time.Minute), "it is corrected again minutes later")
-		require.Equal(t, third, NextCorrections(third, foreign, at(2*time.Hour+5*time.Minute)), "as long as it differs, the conflict goes on")
+		require.False(t, waits(third, 2*time.Hour+4*time.Minute), "the object is corrected again minutes later")
+		require.Equal(t, third, NextCorrections(third, foreign, at(2*time.Hour+5*time.Minute)), "the conflict lasts as long as the object differs")
 		require.False(t, conflictEnds(third, map[string]bool{id: true}, start.Add(3*time.Hour)), kind)
 
 		over := NextCorrections(third, asItShouldBe, at(2*time.Hour+4*time.Minute))
 		require.True(t, conflictEnds(third, nil, start.Add(2*time.Hour+4*time.Minute)), kind)
-		require.False(t, readiness.IsConflict(over[0]), "it has stayed as it should be")
+		require.False(t, readiness.IsConflict(over[0]), "the object has stayed unchanged")
 		require.False(t, conflictEnds(over, nil, start.Add(3*time.Hour)), "once")
 		fourth := NextCorrections(over, edited, at(3*time.Hour))
-		require.EqualValues(t, 4, times(fourth), "whoever comes back is remembered for a day")
+		require.EqualValues(t, 4, times(fourth), "a manager is remembered for a day")
 		require.True(t, readiness.IsConflict(fourth[0]), kind)
 		require.True(t, waits(fourth, 3*time.Hour+7*time.Minute), "the waits double")
 		require.False(t, waits(fourth, 3*time.Hour+8*time.Minute), kind)
@@ -147,7 +147,7 @@ func TestAnObjectThatAFinalizerHoldsIsRecordedUntilItIsGone(t *testing.T) {
 	o := readiness.WithConflicts(readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady}, held)
 	require.Equal(t, shared.StateWarning, o.State)
 	require.Equal(t, readiness.ReasonResourcesTerminating, o.Reason)
-	require.Equal(t, "ConfigMap ns/a was deleted, and its finalizer example.com/hold holds it: it is created again once it is gone", o.Message)
+	require.Equal(t, "ConfigMap ns/a is being deleted and waits for its finalizer example.com/hold: it is created again after that", o.Message)
 	require.True(t, readiness.ResourcesReady(o.Reason))
 	require.Empty(t, NextCorrections(held, Round{Differs: none}, now))
 }
@@ -161,7 +161,7 @@ func TestTheListOfCorrectionsIsBounded(t *testing.T) {
 		all = NextCorrections(all, made, metav1.NewTime(start.Add(time.Duration(n)*time.Minute)))
 	}
 	require.Len(t, all, 20)
-	require.Equal(t, "_ConfigMap_ns_10", all[0].ID, "the latest are kept, by name")
+	require.Equal(t, "_ConfigMap_ns_10", all[0].ID, "the latest corrections are kept, sorted by name")
 }
 
 func TestAConflictMakesAReadyModuleWarn(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAConflictMakesAReadyModuleWarn(t *testing.T) {
 		{ID: "apps_Deployment_ns_b", Manager: "argocd", Field: ".spec.paused", Times: 3, LastTime: last},
 	}
 	ready := readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady, Message: "module is ready", Ready: 2, Total: 2}
-	const says = "argocd keeps changing .spec.paused of Deployment ns/b: it is put back at 2026-01-01T12:04:00Z at the earliest"
+	const says = "argocd keeps changing .spec.paused of Deployment ns/b: it is corrected again no earlier than 2026-01-01T12:04:00Z"
 	require.Equal(t, readiness.Observed{State: "Warning", Reason: "FieldConflict", Ready: 2, Total: 2, Message: says}, readiness.WithConflicts(ready, corrections))
 	require.Equal(t, ready, readiness.WithConflicts(ready, corrections[:2]))
 	failed := readiness.Observed{State: shared.StateError}
@@ -183,7 +183,7 @@ func TestAConflictMakesAReadyModuleWarn(t *testing.T) {
 
 	deleted := readiness.WithConflicts(ready, []v1beta2.Correction{{ID: id, Times: 4, LastTime: last}})
 	require.Equal(t, readiness.ReasonResourcesRecreated, deleted.Reason)
-	require.Equal(t, "somebody deletes ConfigMap ns/a each time it is created: it is created again at 2026-01-01T12:08:00Z at the earliest", deleted.Message)
+	require.Equal(t, "somebody keeps deleting ConfigMap ns/a: it is created again no earlier than 2026-01-01T12:08:00Z", deleted.Message)
 	require.Contains(t, readiness.DescribeConflict(v1beta2.Correction{ID: id, Field: ".metadata.labels"}), "somebody keeps removing our labels from ConfigMap ns/a")
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// RecordCorrections records the drift corrections of a reconcile, with one Event, and counts them. A conflict makes the
-// module Warning, of which its Kyma is notified as of any other.
+// RecordCorrections records the drift corrections of a reconcile in one Event and counts them. It also records an
+// Event for each conflict. A conflict makes the module Warning, and its Kyma learns of that as of any other state.
 func RecordCorrections(recorder *manifests.Recorder, m *v1beta2.Manifest, r *Repair) {
 	if len(r.corrections) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// isStale reports whether a Secret of a module does not have the data that the Secret of its name in the control plane has
-// now. It compares versions: neither of the two Secrets is read.
+// isStale reports whether a Secret of a module has older data than the control plane's Secret with the same name. It
+// compares versions and reads neither Secret.
 func (a *Prober) isStale(ctx context.Context, cached *v1beta2.Manifest, marked []objects.LiveObject) (bool, error) {
 	var stale []string
 	for _, s := range marked {
@@ -35,8 +35,8 @@ func (a *Prober) isStale(ctx context.Context, cached *v1beta2.Manifest, marked [
 	if len(stale) == 0 {
 		return false, nil
 	}
-	// A copy that somebody made of the module's Secret has its marks too. Only the inventory tells them apart, and a cache
-	// may leave that out.
+	// A copy of the module's Secret has its marks too. Only the inventory distinguishes them, and a cache may leave the
+	// inventory out.
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
 	if err != nil || !manifests.StillComparable(m, cached) {
 		return false, err

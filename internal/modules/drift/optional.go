@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// optionalAppeared tells whether the cluster knows one of the kinds by now for which optional objects of a module
-// were skipped: then they are to be applied. It costs nothing for a module of which none was skipped, and one
-// request for each API version that is still unknown.
+// optionalAppeared reports whether the cluster now serves a kind of optional objects that were skipped. The objects
+// then have to be applied. It costs nothing for a module without skipped objects, and one request for each API
+// version that is still unknown.
 func optionalAppeared(ctx context.Context, mapper kinds.ClusterMapper, m *v1beta2.Manifest) (bool, error) {
 	for _, skipped := range m.Status.Skipped {
 		gvk, ok := kinds.Parse(skipped)
@@ -31,8 +31,8 @@ func optionalAppeared(ctx context.Context, mapper kinds.ClusterMapper, m *v1beta
 	return false, nil
 }
 
-// forgetSkipped makes a mapper ask the cluster for the kinds that were skipped: its cache may be older than the deletion
-// of their definitions, which another process may have noticed.
+// forgetSkipped makes the mapper ask the cluster again for the skipped kinds. The mapper's cache may be older than
+// the deletion of their definitions, which another process may have noticed.
 func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
 	for _, skipped := range m.Status.Skipped {
 		if gvk, ok := kinds.Parse(skipped); ok {
@@ -41,7 +41,7 @@ func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
 	}
 }
 
-// lacksOptional tells whether some optional objects of an installed module were skipped.
+// lacksOptional reports whether optional objects of an installed module were skipped.
 func lacksOptional(m *v1beta2.Manifest) bool {
 	return len(m.Status.Skipped) > 0 && m.IsMaintained()
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// Difference is a module that differs from the status of its Manifest.
+// Difference is a module that differs from its Manifest's status.
 type Difference struct {
 	Manifest *v1beta2.Manifest
-	// Reason says how it differs. It is one of a few texts, without names, since it is the label of a metric.
+	// Reason is how the module differs. It is one of a few texts without names, because it is the label of a metric.
 	Reason string
 }
 
-// How a module differs. These are labels of a metric, and stay as they are.
+// Reasons of a Difference. They are labels of a metric and must not change.
 const (
 	differsInState     = "the module changed its state"
 	differsInResources = "the module's resources drifted"
@@ -34,16 +34,20 @@ const (
 	differsInConflicts = "a field ownership conflict has ended"
 )
 
-// Probe says which modules of one Kyma differ from the status of their Manifests: settled ones by the state of their
-// default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by the
-// objects that were applied, with one LIST per kind for all modules together; the agent's kinds take turns by the number of
-// the pass (sharesOf). It gets access to a cluster once. The
-// Manifests may come from a cache that leaves out what is large; they are not changed, and a module that seems to have
-// drifted is compared again with the live Manifest. Objects that have a module's ownership annotation and are not in its
-// inventory are recorded in an Event, once a day.
+// Probe returns the modules of one Kyma that differ from the status of their Manifests. It gets access to a cluster
+// once and makes these checks:
 //
-// A default custom resource that is gone is no difference, unless it is to be created again: it belongs to its user.
-// What cannot be read does not prevent the rest: then there are both differences and an error.
+//   - For a settled module, it checks the state of the default custom resource, with one request.
+//   - For settled modules and modules that are only waited for (OnlyWaitedFor), it compares the applied objects,
+//     with one LIST per kind for all modules together. The number of the pass decides which of the agent's kinds
+//     are compared (sharesOf).
+//
+// The Manifests may come from a cache that leaves out large fields; Probe does not change them. A module that seems
+// to have drifted is compared again with the live Manifest. Objects that have a module's ownership annotation but are
+// not in its inventory are recorded in an Event, once a day.
+//
+// A missing default custom resource is no difference, because it belongs to its user, unless it has to be created
+// again. A failed read does not stop the other checks: Probe then returns both differences and an error.
 func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest, pass int) ([]Difference, error) {
 	places := map[bool]*site{}
 	for _, m := range cached {
@@ -70,20 +74,20 @@ func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest, pass int
 	return found.all, errors.Join(found.failed...)
 }
 
-// site is a cluster with the modules that are in it.
+// site is a cluster with its modules.
 type site struct {
 	cluster *clusters.Cluster
 	modules []*v1beta2.Manifest
 }
 
-// differences collects what is found.
+// differences collects the results of the checks.
 type differences struct {
 	mu     sync.Mutex
 	all    []Difference
 	failed []error
 }
 
-// add records a difference; only one for each module, since one reconcile handles all.
+// add records a difference. It keeps one for each module, because one reconcile handles all.
 func (d *differences) add(m *v1beta2.Manifest, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +102,7 @@ func (d *differences) fail(err error) {
 	d.failed = append(d.failed, err)
 }
 
-// probeAt checks the modules in one cluster. It returns an error only for what ends the whole pass.
+// probeAt checks the modules in one cluster. It returns an error only if the whole pass has to end.
 func (a *Prober) probeAt(ctx context.Context, at *site, pass int, found *differences) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(objects.ParallelLists)
@@ -126,14 +130,15 @@ func (a *Prober) probeAt(ctx context.Context, at *site, pass int, found *differe
 	return a.compareObjects(ctx, at, pass, found)
 }
 
-// probed tells whether the state of a settled module depends on a custom resource that was created for it. Whether it has
-// one is read from the condition, which no other module has: a cache may leave out spec.resource.
+// probed reports whether the state of a module depends on a custom resource that was created for it. It reads that
+// from the condition, which no other module has, because a cache may leave out spec.resource.
 func probed(m *v1beta2.Manifest) bool {
 	made := m.Status.DefaultCR
 	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil
 }
 
-// probe reports whether the default custom resource gives the module another state than the Manifest's status has.
+// probe reports whether the default custom resource gives the module a state other than the one in the Manifest's
+// status.
 func probe(ctx context.Context, rule shared.StateRule, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if lacksOptional(m) {
 		forgetSkipped(c.Mapper, m)
@@ -142,7 +147,7 @@ func probe(ctx context.Context, rule shared.StateRule, c *clusters.Cluster, m *v
 		}
 	}
 	if !probed(m) || !m.Status.Settled {
-		// The workflow of its Kyma observes a module that has not settled.
+		// The Kyma's workflow observes a module that has not settled.
 		return false, nil
 	}
 	reported := shared.StateReady

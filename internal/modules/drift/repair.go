@@ -16,58 +16,58 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Repair is what is known of a module's objects before they are applied once more, and which of them were corrected. The
-// zero value is that of a first installation: nothing is known, everything is applied.
+// Repair holds what is known about a module's objects before they are applied again, and which of them were
+// corrected. The zero value is for a first installation: nothing is known, so everything is applied.
 type Repair struct {
-	// Only is true when there is only drift to correct: the inputs are those that are installed.
+	// Only is true if there is only drift to correct, because the inputs are already installed.
 	Only bool
-	// Surveyed is true when the objects were read.
+	// Surveyed is true if the objects have been read.
 	Surveyed bool
-	// Before is what was read, before anything was applied.
+	// Before holds the objects as they were before anything was applied.
 	Before objects.Survey
 	// Recorded is the inventory, by id.
 	Recorded map[string]v1beta2.InventoryEntry
-	// Scaled are the workloads whose number of replicas somebody set through their scale subresource, by id.
+	// Scaled holds the workloads, by id, with a number of replicas that others set through the scale subresource.
 	Scaled map[string]Scaling
 
 	mu          sync.Mutex
 	corrections []correction
-	// Unsettled is true when something was applied whose health matters, so that it must be waited for.
+	// Unsettled is true if an object was applied that has to become healthy, so the module has to wait for it.
 	Unsettled bool
 }
 
-// Scaling is what is to become of the number of replicas that somebody set through the scale subresource.
+// Scaling decides about a number of replicas that others set through the scale subresource.
 type Scaling struct {
-	// Autoscaled is true if an autoscaler targets the workload: the number is its own.
+	// Autoscaled is true if an autoscaler targets the workload. The autoscaler then sets the number.
 	Autoscaled bool
-	// Rendered is true if the module names a number.
+	// Rendered is true if the module sets a number.
 	Rendered bool
 }
 
-// restores reports whether the module's number is to be applied to a workload of which we do not own it.
+// restores reports whether the module's number has to be applied to a workload with replicas that we do not own.
 func (s Scaling) restores(seen objects.LiveObject) bool {
 	return s.Rendered && !s.Autoscaled && !inventory.OwnFields(seen.Meta.ManagedFields).Has(inventory.Replicas())
 }
 
-// correction is an object that had drifted, and was corrected.
+// correction is a drifted object that was corrected.
 type correction struct {
 	at bundle.Placed
-	// how says in words what was wrong with it.
+	// how describes the drift in words.
 	how string
-	// taken is what counts as a conflict if it happens again; known is true where there is such a thing.
+	// taken becomes a conflict if it happens repeatedly. known is true if taken is set.
 	taken Loss
 	known bool
 }
 
-// IsCurrent tells whether an object need not be applied: it is the one that was applied, we still own all that we
-// applied, and its rendering is the same. An object in conflict that is not to be corrected yet is current as long as it
-// exists.
+// IsCurrent reports whether an object need not be applied: it is the object that was applied, we still own all fields
+// that we applied, and its rendering is unchanged. An existing object in conflict counts as current until it may be
+// corrected again.
 func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, now metav1.Time) (v1beta2.InventoryEntry, bool) {
 	recorded, known := r.Recorded[p.Entry.ID]
 	if !r.Surveyed || !known || recorded.UID == "" || inventory.RunsOnce(recorded) || kinds.IsJob(p.Object.GVK.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
-	// The entry stays the same, but for the version of the API, which is the one of the present rendering.
+	// Only the API version in the entry changes, to the version in the present rendering.
 	recorded.Version, recorded.Leaving = p.Entry.Version, false
 	seen, there := r.Before.Seen[p.Entry.ID]
 	gone := !there || string(seen.Meta.UID) != recorded.UID
@@ -81,8 +81,8 @@ func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, no
 	return recorded, recorded.Hash != "" && inventory.ObjectHash(seen.Meta) == recorded.Hash
 }
 
-// Adopted returns an object as it was read that is recorded, but was never applied by us: upstream installed it. It is
-// nil for any other.
+// Adopted returns the live object if it is recorded but we have never applied it, because upstream installed it.
+// Otherwise it returns nil.
 func (r *Repair) Adopted(p bundle.Placed) *metav1.PartialObjectMetadata {
 	recorded, seen := r.Recorded[p.Entry.ID], r.Before.Seen[p.Entry.ID]
 	if recorded.UID == "" || recorded.Hash != "" || seen.Meta == nil || string(seen.Meta.UID) != recorded.UID {
@@ -91,7 +91,7 @@ func (r *Repair) Adopted(p bundle.Placed) *metav1.PartialObjectMetadata {
 	return seen.Meta
 }
 
-// BodyFor is the object as it is to be applied: without the replicas that an autoscaler sets.
+// BodyFor returns the object to apply, without the replicas if an autoscaler sets them.
 func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	if r.Scaled[p.Entry.ID].Autoscaled {
 		return bundle.WithoutReplicas(body)
@@ -99,8 +99,8 @@ func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// Note records the result of applying an object. It was corrected only if it had been applied before, by us, and had
-// drifted; if it is the same afterwards, it was not.
+// Note records the result of applying an object. It counts as corrected only if we had applied it before and it had
+// drifted. An object that the apply did not change was not corrected.
 func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	recorded, known := r.Recorded[p.Entry.ID]
 	if !r.Surveyed || !known || recorded.UID == "" || recorded.Hash == "" || r.Before.Failed[p.Object.GVK.GroupKind()] != nil {
@@ -132,7 +132,7 @@ func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	r.Unsettled = r.Unsettled || kinds.HealthMatters(p.Object.GVK.GroupKind())
 }
 
-// losses are the corrections that are a conflict if they happen again and again, by id.
+// losses returns the corrections, by id, that become a conflict if they happen repeatedly.
 func (r *Repair) losses() map[string]Loss {
 	all := map[string]Loss{}
 	for _, c := range r.corrections {
@@ -143,7 +143,7 @@ func (r *Repair) losses() map[string]Loss {
 	return all
 }
 
-// NextCorrections returns the corrections to be recorded after this reconcile.
+// NextCorrections returns the corrections to record after this reconcile.
 func (r *Repair) NextCorrections(old []v1beta2.Correction, now metav1.Time) []v1beta2.Correction {
 	if !r.Surveyed {
 		return old
@@ -157,7 +157,7 @@ func (r *Repair) NextCorrections(old []v1beta2.Correction, now metav1.Time) []v1
 	return NextCorrections(old, Round{Made: r.losses(), Differs: r.differed, Held: held, New: !r.Only}, now)
 }
 
-// differed reports whether an object was not as it was applied, or could not be read.
+// differed reports whether an object differed from what was applied, or could not be read.
 func (r *Repair) differed(id string) bool {
 	recorded, seen := r.Recorded[id], r.Before.Seen[id]
 	return seen.Meta == nil || string(seen.Meta.UID) != recorded.UID || inventory.ObjectHash(seen.Meta) != recorded.Hash
@@ -168,7 +168,7 @@ func (r *Repair) Remember(s *v1beta2.ManifestStatus, now metav1.Time) {
 	s.Corrections = r.NextCorrections(s.Corrections, now)
 }
 
-// String names the first of the corrected objects.
+// String returns the names of the first corrected objects.
 func (r *Repair) String() string {
 	all := lists.Map(r.corrections, func(c correction) string { return c.at.String() + " (" + c.how + ")" })
 	return objects.FirstOf(all)

@@ -9,14 +9,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// share is what one pass compares of a module.
+// share is the part of a module that one pass compares.
 type share struct {
 	manifest *v1beta2.Manifest
-	// kinds are those that are compared; nil where all are.
+	// kinds are the kinds to compare; nil means all.
 	kinds map[schema.GroupKind]bool
 }
 
-// of are the entries of an inventory that are compared.
+// of returns the inventory entries to compare.
 func (s share) of(all []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	if s.kinds == nil {
 		return all
@@ -30,7 +30,7 @@ func (s share) of(all []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return some
 }
 
-// corrections are those of the objects that are compared.
+// corrections returns the corrections of the objects to compare.
 func (s share) corrections() []v1beta2.Correction {
 	if s.kinds == nil {
 		return s.manifest.Status.Corrections
@@ -40,10 +40,11 @@ func (s share) corrections() []v1beta2.Correction {
 	})
 }
 
-// sharesOf says what the pass with this number compares of each module, and which kinds it lists for that. A module is
-// compared as a whole. The agent, which is in every cluster, has kinds that few modules have (PriorityClass, NetworkPolicy,
-// ValidatingWebhookConfiguration): of those that are listed for it alone, one pass lists one, and the next pass another. So
-// it adds one request to a pass, and all of it is compared within as many passes as it has such kinds.
+// sharesOf returns what one pass compares of each module, and the kinds that it lists for that. It compares modules
+// as a whole, except for the agent. The agent is in every cluster and has kinds that few modules have (PriorityClass,
+// NetworkPolicy, ValidatingWebhookConfiguration). A pass lists only one of the kinds that the agent alone has, and
+// the next pass lists another. So the agent adds one request to a pass, and it is compared completely within as many
+// passes as it has such kinds.
 func sharesOf(modules []*v1beta2.Manifest, pass int) ([]share, map[schema.GroupKind]schema.GroupVersionKind) {
 	listed := map[schema.GroupKind]schema.GroupVersionKind{}
 	shares := make([]share, 0, len(modules))
@@ -77,7 +78,8 @@ func sharesOf(modules []*v1beta2.Manifest, pass int) ([]share, map[schema.GroupK
 	return shares, listed
 }
 
-// takesTurns tells whether a module is the agent, and its inventory is known: else nothing says how a part of it should be.
+// takesTurns reports whether a module is the agent and its inventory is known. Without an inventory, a part of the
+// agent could not be compared.
 func takesTurns(m *v1beta2.Manifest) bool {
 	_, known := fleet.Inventory(m)
 	return known && desired.IsAgent(m)

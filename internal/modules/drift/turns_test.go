@@ -32,7 +32,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 )
 
-// remote is a cluster that answers LISTs of what was installed, and counts them.
+// remote is a cluster that answers LISTs of installed objects and counts the LISTs.
 type remote struct {
 	mu      sync.Mutex
 	objects []*unstructured.Unstructured
@@ -74,7 +74,7 @@ func (r *remote) take() []string {
 	return all
 }
 
-// install puts objects there as those of a Manifest, and records them in its status.
+// install adds objects of a Manifest to the cluster and records them in its status.
 func (r *remote) install(t *testing.T, m *v1beta2.Manifest, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	var entries []v1beta2.InventoryEntry
@@ -111,7 +111,7 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-// sweeping is a cluster with an agent and a module, of which passes compare what informers have of their Manifests.
+// sweeping is a cluster with an agent and a module. Its passes compare the objects with the informers' Manifests.
 type sweeping struct {
 	*remote
 	prober        *Prober
@@ -150,7 +150,8 @@ func newSweeping(t *testing.T) *sweeping {
 	return s
 }
 
-// pass is one of the sweep over these Manifests, and returns which differ, and the requests that it took.
+// pass runs one pass of the sweep over these Manifests. It returns which of them differ, and the requests that the
+// pass made.
 func (s *sweeping) pass(t *testing.T, number int, modules ...*v1beta2.Manifest) (differ, requests []string) {
 	t.Helper()
 	at := &site{cluster: s.cluster}
@@ -175,7 +176,7 @@ func (s *sweeping) pass(t *testing.T, number int, modules ...*v1beta2.Manifest) 
 	return differ, s.take()
 }
 
-// With the metadata of its Secret (package sync), the agent adds two requests to an idle pass.
+// Together with the metadata of its Secret (package sync), the agent adds two requests to an idle pass.
 func TestTheAgentAddsOneRequestToAPassOverModules(t *testing.T) {
 	s := newSweeping(t)
 	_, without := s.pass(t, 0, s.module)
@@ -199,7 +200,7 @@ func TestTheAgentAddsOneRequestToAPassOverModules(t *testing.T) {
 }
 
 func TestEachObjectOfTheAgentIsComparedWithinAFewPasses(t *testing.T) {
-	const passes = 3 // as many as there are kinds that the module beside it does not have
+	const passes = 3 // as many as the agent has kinds that the module lacks
 	count := len(newSweeping(t).agent.Status.Inventory)
 	require.NotZero(t, count)
 	for i := range count {

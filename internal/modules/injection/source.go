@@ -1,7 +1,7 @@
-// Package injection reads the Secrets of the control plane whose data replaces that of Secrets in modules, if these have the
+// Package injection reads Secrets in the control plane and returns their data for Secrets in modules with the
 // annotation `operator.kyma-project.io/inject-data-from-kcp`.
 //
-// Source keeps versions of Secrets for a moment, and never their data: that is read right before it is applied.
+// Source caches versions of Secrets for a moment, and never their data. The data is read right before it is applied.
 package injection
 
 import (
@@ -21,18 +21,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/memo"
 )
 
-// ReasonNotInjected is the reason of the fault that a Secret of the control plane is missing, may not be read, or is not for
-// the module. The sweep has such a Manifest tried again in each pass, since a Secret is no input of it.
+// ReasonNotInjected is the fault's reason if a Secret of the control plane is missing, may not be read, or is not for
+// the module. The sweep retries a Manifest with this reason in each pass, because the Secret is not one of its
+// inputs.
 const ReasonNotInjected = "SecretNotInjected"
 
-// words begin each message about a Secret that cannot be used. They are upstream's, as is what follows them: its users'
-// scripts look for these.
+// words begin most messages about an unusable Secret. These messages, including the text after words, are upstream's,
+// because users' scripts search for them.
 const words = "inject-data-from-kcp transform failed: "
 
-// fresh is for how long a version that was read is used: a sweep asks once for each cluster.
+// fresh is how long a version may be used after it was read. A sweep asks for each cluster, so this saves most reads.
 const fresh = 5 * time.Second
 
-// Source reads the Secrets. It is safe for concurrent use.
+// Source reads the Secrets of the control plane. It is safe for concurrent use.
 type Source struct {
 	reader client.Reader
 	clock  func() time.Time
@@ -41,7 +42,7 @@ type Source struct {
 	found map[string]*memo.Value[metadata]
 }
 
-// metadata is what is known of a Secret without its data. The zero value is that of a missing one.
+// metadata is a Secret's metadata. The zero value stands for a missing Secret.
 type metadata struct {
 	there    bool
 	labels   map[string]string
@@ -49,18 +50,18 @@ type metadata struct {
 	revision string
 }
 
-// New returns a source. The reader must not be cached. The clock may be nil.
+// New returns a Source. The reader must not be cached. The clock may be nil.
 func New(reader client.Reader, clock func() time.Time) *Source {
 	return &Source{reader: reader, clock: clock, found: map[string]*memo.Value[metadata]{}}
 }
 
-// Key is the place of a Secret of this name in the control plane.
+// Key returns the namespace and name of a Secret in the control plane.
 func Key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: name}
 }
 
-// Version says which version there is of a Secret for a module, as of a few seconds ago; empty if the module cannot have it.
-// It says nothing about the data, which is not read.
+// Version returns the version of a Secret for a module, at most a few seconds old; empty if the module may not use
+// the Secret. It does not read the Secret's data.
 func (s *Source) Version(ctx context.Context, name, module string) (string, error) {
 	is, err := s.memoOf(name).Get(ctx, func(ctx context.Context) (metadata, error) {
 		secret := &metav1.PartialObjectMetadata{}
@@ -80,7 +81,8 @@ func (s *Source) Version(ctx context.Context, name, module string) (string, erro
 	return is.version(), nil
 }
 
-// Read returns the data of a Secret for a module, and its version. That the module cannot have it is a rejected fault.
+// Read returns the data of a Secret for a module, and its version. It returns a rejected fault if the module may not
+// use the Secret.
 func (s *Source) Read(ctx context.Context, name, module string) (data map[string][]byte, version string, err error) {
 	secret := &corev1.Secret{}
 	err = s.reader.Get(ctx, Key(name), secret)
@@ -111,12 +113,13 @@ func (s *Source) memoOf(name string) *memo.Value[metadata] {
 	return known
 }
 
-// refusal says why a module cannot have the data of a Secret; nil if it can. The Secret's owner decides by its label.
+// refusal returns why a module may not use the data of a Secret; nil if it may. The Secret's owner decides that with
+// a label.
 func refusal(name string, is metadata, module string) error {
 	of, labelled := is.labels[shared.LabelModuleName]
 	switch {
 	case !is.there:
-		return fault.New(fault.Rejected, ReasonNotInjected, "there is no Secret %s", Key(name))
+		return fault.New(fault.Rejected, ReasonNotInjected, "Secret %s not found", Key(name))
 	case !labelled:
 		return fault.New(fault.Rejected, ReasonNotInjected, "%skcp source secret is missing the required %s label: secret=%s", words, shared.LabelModuleName, name)
 	case of != module:
@@ -134,10 +137,11 @@ func metadataOf(secret metav1.Object) metadata {
 	return metadata{there: true, labels: secret.GetLabels(), uid: secret.GetUID(), revision: secret.GetResourceVersion()}
 }
 
-// version is made of what the API server counts, and of nothing of the data: it is written into clusters and statuses.
+// version depends only on the uid and the resource version, not on the data, because versions are written into
+// clusters and statuses.
 func (m metadata) version() string { return desired.DigestOf(m.uid, m.revision) }
 
-// ItselfRefused says that a module would overwrite the very Secret whose data it asks for.
+// ItselfRefused returns the fault for a module's Secret that would overwrite the very Secret whose data it asks for.
 func ItselfRefused(name string) error {
 	return fault.New(fault.Rejected, ReasonNotInjected, "%sthe Secret of the module would overwrite Secret %s, whose data it asks for", words, Key(name)).
 		WithHint("give the Secret of the module another namespace")

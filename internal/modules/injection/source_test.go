@@ -72,7 +72,7 @@ func TestAModuleGetsTheDataOfASecretThatIsLabelledForIt(t *testing.T) {
 				require.Equal(t, map[string][]byte{"password": []byte("hidden")}, data)
 				require.NoError(t, seeErr)
 				require.NotEmpty(t, version)
-				require.Equal(t, version, seen, "without reading the data")
+				require.Equal(t, version, seen, "Version does not read the data")
 				return
 			}
 			require.EqualError(t, err, test.message)
@@ -116,5 +116,5 @@ func TestAVersionIsReadOnceForAWholePassAndAgainAfterwards(t *testing.T) {
 	require.NoError(t, reader.Update(t.Context(), changed))
 	_, _, err := s.Read(t.Context(), "pull", "deployer")
 	require.Error(t, err)
-	require.Empty(t, version(), "what is read to be applied is known at once")
+	require.Empty(t, version(), "Read updates the known version at once")
 }

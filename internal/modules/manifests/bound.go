@@ -11,19 +11,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// bound makes sure that a cluster is the one that the Manifest is for: the one that its Kyma is recorded to be
-// synchronized to. A Secret may by mistake lead to the cluster of another Kyma, where the same module's objects have the
-// same names; or, during a removal, to one where nothing is found, as if everything were removed. Nor may it lead to the
-// control plane itself, unless that is allowed.
+// bound returns an error if the cluster is not the one that the Manifest's Kyma is recorded to be synchronized to. An
+// access Secret may by mistake lead to the cluster of another Kyma, where the same module's objects have the same
+// names. During a removal, it may lead to a cluster without these objects, as if everything had been removed. It must
+// not lead to the control plane itself either, unless that is allowed.
 //
-// Without a record there is nothing to compare with. Where the cluster differs, the record is read live once more: a
-// cache may be behind, and another worker may have seen that the cluster was replaced.
+// If nothing is recorded, there is nothing to compare with. If the cluster differs, bound reads the record once more,
+// live: the cache may be behind, and another worker may have seen that the cluster was replaced.
 func (a *Steps) bound(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
 	if err := a.asRecorded(ctx, m, cluster); err != nil {
 		return err
 	}
 	if !m.DeletionTimestamp.IsZero() || a.Options.Settings.LocalClientAllowed() {
-		// What was installed while it was allowed can still be removed.
+		// Objects that were installed while this was allowed can still be removed.
 		return nil
 	}
 	return a.notControlPlane(ctx, m, cluster)
@@ -55,7 +55,7 @@ func (a *Steps) asRecorded(ctx context.Context, m *v1beta2.Manifest, cluster *cl
 	return clusters.Changed(name, recorded, at, deleting)
 }
 
-// notControlPlane makes sure that an access Secret does not lead to the control plane's own cluster.
+// notControlPlane returns an error if an access Secret leads to the control plane's own cluster.
 func (a *Steps) notControlPlane(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
 	own, err := a.Options.Clusters.ControlPlane().UID(ctx)
 	if err != nil {
@@ -71,13 +71,13 @@ func (a *Steps) notControlPlane(ctx context.Context, m *v1beta2.Manifest, cluste
 	return nil
 }
 
-// Unidentified is the error where the cluster of a Manifest could not be identified.
+// Unidentified returns the error for a Manifest's cluster that could not be identified.
 func Unidentified(m *v1beta2.Manifest, err error) error {
 	return clusters.Classify(fmt.Errorf("identify the cluster of Manifest %s/%s: %w", m.Namespace, m.Name, err))
 }
 
-// recordedCluster is the uid of the cluster that a Manifest's Kyma is recorded to be synchronized to; empty where
-// nothing is known.
+// recordedCluster returns the uid of the cluster that a Manifest's Kyma is recorded to be synchronized to; empty if
+// none is recorded.
 func recordedCluster(ctx context.Context, reader client.Reader, m *v1beta2.Manifest) (string, error) {
 	ref := KymaRefOf(m)
 	kyma := &v1beta2.Kyma{}

@@ -27,15 +27,15 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 	require.Equal(t, base, InputsDigest(same))
 	now := metav1.Now()
 	for name, change := range map[string]func(*v1beta2.Manifest){
-		"another object":       func(m *v1beta2.Manifest) { m.UID = "v" },
-		"another spec":         func(m *v1beta2.Manifest) { m.Generation = 2 },
-		"a deletion":           func(m *v1beta2.Manifest) { m.DeletionTimestamp = &now },
-		"to be skipped":        func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" },
-		"unmanaged":            func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationIsUnmanaged] = "true" },
-		"other state checks":   func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationCustomStateCheck] = "[]" },
-		"another namespace":    func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "x" },
-		"another strategy":     func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteStrategy] = "local-client" },
-		"recreating is wanted": func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
+		"another object":            func(m *v1beta2.Manifest) { m.UID = "v" },
+		"another spec":              func(m *v1beta2.Manifest) { m.Generation = 2 },
+		"a deletion":                func(m *v1beta2.Manifest) { m.DeletionTimestamp = &now },
+		"skipped":                   func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" },
+		"unmanaged":                 func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationIsUnmanaged] = "true" },
+		"other state checks":        func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationCustomStateCheck] = "[]" },
+		"another namespace":         func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "x" },
+		"another strategy":          func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteStrategy] = "local-client" },
+		"recreating the default CR": func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
 	} {
 		changed := manifest()
 		change(changed)
@@ -43,7 +43,7 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatAWaitReports(t *testing.T) {
+func TestAWaitReportsNews(t *testing.T) {
 	t.Parallel()
 	reported := readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesPending, Message: "waiting for a, b"}
 	other := reported
@@ -54,16 +54,16 @@ func TestWhatAWaitReports(t *testing.T) {
 	require.False(t, early.IsNews(other, reported), "within the first seconds, the message does not matter")
 	require.True(t, late.IsNews(other, reported))
 	require.True(t, early.IsNews(readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady}, reported))
-	require.True(t, early.IsNews(wanted, wanted), "what is to be done is reported until it is done")
+	require.True(t, early.IsNews(wanted, wanted), "a wanted default CR is reported until it is created")
 	missing := readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesMissing, Message: "gone"}
-	require.True(t, early.IsNews(missing, missing), "what does not come back by waiting needs another reconcile, whatever was reported")
-	require.True(t, early.IsNews(BeingDeleted(), BeingDeleted()), "a Manifest that is gone needs another reconcile, whatever was reported")
+	require.True(t, early.IsNews(missing, missing), "missing resources need another reconcile, whatever was reported")
+	require.True(t, early.IsNews(BeingDeleted(), BeingDeleted()), "a deleted Manifest needs another reconcile, whatever was reported")
 	require.Equal(t, time.Second, early.Pause())
 	require.Equal(t, 6*time.Second, late.Pause())
 	require.Equal(t, 30*time.Second, Wait{Elapsed: time.Hour}.Pause())
 }
 
-func TestConditionsFollowWhatIsObserved(t *testing.T) {
+func TestConditionsFollowTheObservedState(t *testing.T) {
 	t.Parallel()
 	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	var s v1beta2.ManifestStatus
@@ -92,7 +92,7 @@ func TestConditionsFollowWhatIsObserved(t *testing.T) {
 	require.Equal(t, map[string]string{"Resources": "False", "Installation": "False"}, statuses())
 }
 
-func TestAnErrorHasItsReasonForPrograms(t *testing.T) {
+func TestAnErrorHasAReasonForPrograms(t *testing.T) {
 	s, now := v1beta2.ManifestStatus{}, metav1.Now()
 	m := &v1beta2.Manifest{}
 	SetObserved(m, &s, readiness.Observed{State: shared.StateError, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}, now)

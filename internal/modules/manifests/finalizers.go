@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/requeue"
 )
 
-// AddFinalizers writes our finalizers where they are missing, before anything is done that has to be undone.
+// AddFinalizers adds our missing finalizers. It is called before anything that a removal has to undo.
 func (a *Steps) AddFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
 	before := m.DeepCopy()
 	changed := false
@@ -36,22 +36,23 @@ func (a *Steps) AddFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
 	return nil
 }
 
-// OwnFinalizers are the finalizers that this package adds and removes. The manifest finalizer guards the module's
-// resources, the label removal finalizer our labels on them once the module became unmanaged. The resource and the purge
-// finalizer were added by older releases only.
+// OwnFinalizers returns the finalizers that this package adds and removes. The manifest finalizer guards the module's
+// resources. The label removal finalizer guards our labels on them after the module became unmanaged. Only older
+// releases added the resource and the purge finalizer.
 func OwnFinalizers() []string {
 	return append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge)
 }
 
-// HasOwnFinalizer tells whether a Manifest has one of our finalizers.
+// HasOwnFinalizer reports whether a Manifest has one of our finalizers.
 func HasOwnFinalizer(m *v1beta2.Manifest) bool { return len(OtherFinalizers(m)) < len(m.Finalizers) }
 
-// OtherFinalizers are the finalizers of others.
+// OtherFinalizers returns the Manifest's finalizers that are not ours.
 func OtherFinalizers(m *v1beta2.Manifest) []string {
 	return slices.DeleteFunc(slices.Clone(m.Finalizers), func(finalizer string) bool { return slices.Contains(OwnFinalizers(), finalizer) })
 }
 
-// RemoveFinalizers removes our finalizers, as the last step, from this Manifest as it was read.
+// RemoveFinalizers removes our finalizers as the last step. It is refused if the Manifest has changed since it was
+// read.
 func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
 	return RetryOnConflict(func() error {
 		others := OtherFinalizers(m)

@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// InputsDigest is the digest of everything in a Manifest that decides what is to be done: its identity and generation,
-// whether it is being deleted, the labels and annotations that matter, and its target. Watchers and the sweep compute it
-// from their caches and kick where it differs from the one in the status.
+// InputsDigest returns the digest of everything in a Manifest that decides what to do: its identity and generation,
+// whether it is being deleted, the relevant labels and annotations, and its target. Watchers and the sweep compute it
+// from their caches and kick the Manifest if it differs from the digest in the status.
 func InputsDigest(m *v1beta2.Manifest) string {
 	inputs := []string{
 		string(m.UID),

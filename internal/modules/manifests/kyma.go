@@ -13,15 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/installations"
 )
 
-// Now is the current time, for statuses.
+// Now returns the current time for statuses.
 func (a *Steps) Now() metav1.Time { return metav1.NewTime(a.Options.Clock()) }
 
-// ReleaseFormerAgents deletes those Manifests that an earlier build made for agents and that are chosen.
+// ReleaseFormerAgents deletes the chosen Manifests among those that an earlier build created for agents.
 func (a *Steps) ReleaseFormerAgents(ctx context.Context, chosen func(*v1beta2.Manifest) bool) error {
 	return installations.ReleaseFormers(ctx, a.Options.Fleet, a.Options.ControlPlane, chosen)
 }
 
-// IsKymaBeingDeleted tells whether the Manifest's Kyma is gone or being deleted.
+// IsKymaBeingDeleted reports whether the Manifest's Kyma is missing or being deleted.
 func (a *Steps) IsKymaBeingDeleted(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
 	owner := metav1.GetControllerOf(m)
 	if owner == nil || owner.Kind != shared.KindKyma {

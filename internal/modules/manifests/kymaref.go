@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// KymaOf is a Manifest's Kyma, with what an Event needs of it.
+// KymaOf returns a Manifest's Kyma with the fields that an Event needs.
 func KymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 	kyma := KymaRefOf(m)
 	return &v1beta2.Kyma{
@@ -17,7 +17,7 @@ func KymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 	}
 }
 
-// KymaRefOf is the Kyma that a Manifest belongs to, as its owner reference has it.
+// KymaRefOf returns a reference to the Kyma that a Manifest belongs to, from its owner reference.
 func KymaRefOf(m *v1beta2.Manifest) kick.Ref {
 	ref := kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
 	if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == shared.KindKyma {

@@ -20,28 +20,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Reasons for which nothing is done for a Manifest, or not yet.
+// Reasons why nothing is done for a Manifest, or not yet.
 const (
-	// ReasonNotOwned: no Kyma owns the Manifest, so that nobody asked for the module.
+	// ReasonNotOwned means that no Kyma owns the Manifest, so nobody asked for the module.
 	ReasonNotOwned = "NotOwnedByKyma"
-	// ReasonNotDecided: nobody decided that the Manifest's module goes into the control plane's own cluster.
+	// ReasonNotDecided means that no plan decided to install the Manifest's module in the control plane's own cluster.
 	ReasonNotDecided = "TargetNotDecided"
-	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be restored.
+	// ReasonEdited means that the Manifest's spec was edited by hand and is about to be restored.
 	ReasonEdited = "SpecEdited"
-	// ReasonAwaitsPlan: upstream wrote the Manifest's spec and installed the module, and its Kyma was not reconciled since.
+	// ReasonAwaitsPlan means that upstream wrote the Manifest's spec and installed the module, and the Kyma has not been
+	// reconciled since.
 	ReasonAwaitsPlan = "AwaitsTakeOver"
-	// ReasonNotPlanned: the Manifest is not as the plan of its Kyma decided it, or no plan has it.
+	// ReasonNotPlanned means that the Manifest differs from its Kyma's plan, or is in no plan.
 	ReasonNotPlanned = "NotPlanned"
-	// ReasonNotSigned: signatures are required, and the plan was made before they were.
+	// ReasonNotSigned means that signatures are required, but the plan was made before they were.
 	ReasonNotSigned = "NotSigned"
-	// ReasonManifestChanged: the Manifest keeps changing while it is reconciled.
+	// ReasonManifestChanged means that the Manifest keeps changing while it is reconciled.
 	ReasonManifestChanged = "ManifestChanged"
 )
 
-// ErrChanged means that the Manifest changed since it was read, so that a step for it must not go on.
+// ErrChanged means that the Manifest has changed since it was read, so a step for it must not continue.
 var ErrChanged = errors.New("the Manifest changed")
 
-// Read reads the Manifest live. It is nil when it does not exist or is another one of the same name.
+// Read reads the Manifest live. It returns nil if the Manifest does not exist or has another uid.
 func (a *Steps) Read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, error) {
 	m := &v1beta2.Manifest{}
 	err := a.Options.ControlPlane.Get(ctx, ref.Key(), m)
@@ -49,12 +50,12 @@ func (a *Steps) Read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, erro
 		return nil, client.IgnoreNotFound(fmt.Errorf("read Manifest %s: %w", ref, err))
 	}
 	if m.UID != ref.UID {
-		return nil, nil //nolint:nilnil // another one of the same name is as good as none
+		return nil, nil //nolint:nilnil // another Manifest with the same name does not count
 	}
 	return m, nil
 }
 
-// Unchanged reads the Manifest's metadata live and returns ErrChanged when a step for it must not go on.
+// Unchanged reads the Manifest's metadata live. It returns ErrChanged if a step for the Manifest must not continue.
 func (a *Steps) Unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest))
@@ -71,12 +72,12 @@ func (a *Steps) Unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 	return nil
 }
 
-// rereadAfter is how old the last live read of a Manifest may be when another stage of its installation begins. A module
-// is usually installed within this time, in half a dozen stages.
+// rereadAfter is the maximum age of the last live read of a Manifest when the next stage of its installation begins.
+// Most modules are installed within this time, in about six stages.
 const rereadAfter = time.Second
 
-// MayBeginStage is Unchanged before another stage of an installation begins. Within rereadAfter of the last live read the
-// informer is enough, which is notified of a change at once.
+// MayBeginStage is Unchanged before another stage of an installation. Within rereadAfter of the last live read, the
+// informer is enough, because it learns of a change at once.
 func (a *Steps) MayBeginStage(ctx context.Context, m *v1beta2.Manifest, asOf *time.Time) error {
 	known := &v1beta2.Manifest{}
 	recently := !a.Options.Known.IsLive() && time.Since(*asOf) < rereadAfter
@@ -92,19 +93,19 @@ func (a *Steps) MayBeginStage(ctx context.Context, m *v1beta2.Manifest, asOf *ti
 	return nil
 }
 
-// isSame tells whether what was decided for a Manifest is still valid for it.
+// isSame reports whether a decision about a Manifest is still valid.
 func isSame(now, decided metav1.Object) bool {
 	return now.GetUID() == decided.GetUID() && now.GetGeneration() == decided.GetGeneration() &&
 		now.GetDeletionTimestamp().IsZero() == decided.GetDeletionTimestamp().IsZero()
 }
 
-// RemoteNamespace is the namespace of objects that name none (docs/contract.md#namespaces-and-defaults).
+// RemoteNamespace returns the namespace of objects that name none (docs/contract.md#namespaces-and-defaults).
 func (a *Steps) RemoteNamespace(m *v1beta2.Manifest) string {
 	return cmp.Or(m.Annotations[desired.AnnotationRemoteNamespace], a.Options.RemoteNamespace)
 }
 
-// WriteStatus changes the status with the resourceVersion that was read; nothing is written when nothing
-// changes. The Manifest is updated in place. A conflict is a fault.Transient error: somebody else wrote.
+// WriteStatus changes the status, with the resourceVersion that was read. It writes nothing if nothing changes, and
+// updates m in place. It returns a fault.Transient error on a conflict, because another client wrote the Manifest.
 func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) (bool, error) {
 	next := m.DeepCopy()
 	change(&next.Status)
@@ -122,8 +123,8 @@ func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change fun
 	return true, nil
 }
 
-// RecordStatus writes what was done, which is true whatever else changed meanwhile: after a conflict the change is made
-// to the present status. Only activities on Manifests write these fields, one at a time.
+// RecordStatus records what was done. That is true whatever else has changed, so after a conflict RecordStatus
+// repeats the change on the present status. Only activities on Manifests write these fields, one at a time.
 func (a *Steps) RecordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
 	return RetryOnConflict(func() error {
 		_, err := a.WriteStatus(ctx, m, change)

@@ -8,22 +8,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// News tells the workflow of a Kyma what an activity changed in a Manifest that the Kyma's status shows, or that the Kyma
-// has to be reconciled. Results of activities embed it.
+// News is a message of an activity to the Kyma's workflow: a Manifest has changed in something that the Kyma's status
+// shows, or the Kyma needs a reconcile. Results of activities embed News.
 type News struct {
-	// Kick is nil if nothing changed.
+	// Kick is nil if there is no news.
 	Kick *kick.Kick `json:"news,omitempty"`
 }
 
 type newsKey struct{}
 
-// Noting returns a context in which Changed and the steps of this package note news, and the news.
+// Noting returns a context in which Changed and the steps of this package note news, and the News that they fill.
 func Noting(ctx context.Context) (context.Context, *News) {
 	news := &News{}
 	return context.WithValue(ctx, newsKey{}, news), news
 }
 
-// note adds to the news of the activity. The last state and the newest version count.
+// note adds a kick to the activity's news. The last state and the newest resource version win.
 func note(ctx context.Context, k kick.Kick) {
 	news, ok := ctx.Value(newsKey{}).(*News)
 	if !ok {
@@ -35,10 +35,10 @@ func note(ctx context.Context, k kick.Kick) {
 	news.Kick = &k
 }
 
-// Changed notes that the status of a Manifest changed in what its Kyma shows.
+// Changed notes that a Manifest's status changed in something that the Kyma's status shows.
 func Changed(ctx context.Context, m *v1beta2.Manifest) {
-	// The reason is the label of a metric, so it has no names. What has settled is shown at once; until then, the Kyma's
-	// workflow limits the rate of its reconciles.
+	// The reason is the label of a metric, so it contains no names. A settled state is shown at once. Before that, the
+	// Kyma's workflow limits the rate of its reconciles.
 	note(ctx, about(m, kick.Kick{Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled}))
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// OtherModules are the other Manifests of the same Kyma for the same cluster, as the informer knows them: at least as of
-// this one's resource version, so that of two that were written one after the other, the later sees the earlier.
+// OtherModules returns the other Manifests of the same Kyma for the same cluster, from the informer. The informer is
+// at least as new as m's resource version. So if two Manifests were written one after the other, the later one sees
+// the earlier one.
 func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
 	kyma := metav1.GetControllerOf(m)
 	if m.KymaName() == "" || kyma == nil {
@@ -29,8 +30,8 @@ func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1bet
 	}), nil
 }
 
-// OtherModulesWith are the other modules of the Kyma that have one of these objects, by inventory id, in their
-// inventory, read live.
+// OtherModulesWith returns the other modules of the Kyma, read live, that have one of these objects (by inventory id)
+// in their inventory.
 func (a *Steps) OtherModulesWith(ctx context.Context, m *v1beta2.Manifest, ids map[string]bool) ([]*v1beta2.Manifest, error) {
 	others, err := a.OtherModules(ctx, m)
 	if err != nil {
@@ -40,7 +41,7 @@ func (a *Steps) OtherModulesWith(ctx context.Context, m *v1beta2.Manifest, ids m
 	return a.ReadLive(ctx, others)
 }
 
-// ReadLive reads Manifests live that came from the informer. Those that are gone are left out.
+// ReadLive reads Manifests from the informer again, live. It leaves out those that no longer exist.
 func (a *Steps) ReadLive(ctx context.Context, known []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
 	if a.Options.Known.IsLive() {
 		return known, nil

@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// decisionPatience is how long a reconcile waits until record and Manifest agree: a plan writes one after the other.
+	// decisionPatience is how long a reconcile waits for the Kyma's record and the Manifest to agree. A plan writes one
+	// after the other.
 	decisionPatience = 3 * time.Second
-	// decisionPause is the pause between two reads of them.
+	// decisionPause is the pause between two reads of both.
 	decisionPause = 200 * time.Millisecond
 )
 
-// IsPlanned reports whether a Manifest may be installed as it is. The Kyma's record is read from the cache first, and live
-// if the cache does not have this Manifest as it is.
+// IsPlanned reports whether the Manifest may be installed in its present form. It reads the Kyma's record from the
+// cache first, and live if the cached record does not allow the Manifest.
 func (a *Steps) IsPlanned(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
 	ownership, err := a.CheckOwnership(ctx, m)
 	if err != nil || ownership.Kyma == nil || ownership.Refusal != nil {
@@ -36,19 +37,19 @@ func (a *Steps) IsPlanned(ctx context.Context, m *v1beta2.Manifest) (bool, error
 	return err == nil && kyma != nil && a.mayInstall(kyma, m), err
 }
 
-// mayInstall reports whether plan, target and signature of a Manifest permit what it asks for.
+// mayInstall reports whether the plan, the target and the signature of a Manifest permit its installation.
 func (a *Steps) mayInstall(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return planned.Allows(kyma, m) && desired.IsDecided(m) && a.isSigned(kyma, m)
 }
 
-// isSigned reports whether the plan accepted the module as signed, if this instance requires signatures.
+// isSigned reports whether the plan accepted the module as signed, or this instance does not require signatures.
 func (a *Steps) isSigned(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	entry := planned.Of(kyma, m.Name)
 	return !a.Options.SignaturesRequired || entry != nil && entry.Signed
 }
 
-// recorded returns the Kyma with its record of plans as it is now, unless the given one allows the Manifest already; nil if
-// the Kyma is gone.
+// recorded returns the Kyma with its present record of plans. It returns the given Kyma if that already allows the
+// Manifest, and nil if the Kyma no longer exists.
 func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma) (*v1beta2.Kyma, error) {
 	if a.mayInstall(kyma, m) {
 		return kyma, nil
@@ -57,7 +58,7 @@ func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2
 	now := &v1beta2.Kyma{}
 	err := a.Options.ControlPlane.Get(ctx, owner.Key(), now)
 	if apierrors.IsNotFound(err) || err == nil && now.UID != owner.UID {
-		return nil, nil //nolint:nilnil // being gone is an ordinary case
+		return nil, nil //nolint:nilnil // a deleted Kyma is an ordinary case
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of Kyma %s: %w", owner, err)
@@ -65,8 +66,9 @@ func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2
 	return now, nil
 }
 
-// Undecided says why a Manifest may not be installed as it is; nil if it may. The news of the activity then ask the Kyma's
-// workflow, which decides, for a reconcile. Undecided returns the Manifest, which may be read again.
+// Undecided returns why a Manifest may not be installed in its present form; nil if it may. If it may not, the
+// activity's news ask the Kyma's workflow for a reconcile, which decides. Undecided also returns the Manifest, which
+// it may have read again.
 func (a *Steps) Undecided(
 	ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma,
 ) (*v1beta2.Manifest, *readiness.Observed, error) {
@@ -100,8 +102,8 @@ func (a *Steps) Undecided(
 	return m, a.refusal(m, kyma), nil
 }
 
-// refusal says why a Manifest is not installed although its Kyma is ours. Of one that nobody planned, the Kyma gets an Event:
-// nothing else of it shows that somebody tried.
+// refusal returns why a Manifest is not installed although its Kyma is ours. If the Manifest is in no plan, the Kyma
+// gets an Event, because nothing else on the Kyma shows the attempt.
 func (a *Steps) refusal(m *v1beta2.Manifest, kyma *v1beta2.Kyma) *readiness.Observed {
 	o := &readiness.Observed{State: m.Status.State, Reason: ReasonNotPlanned}
 	if o.State == shared.StateUnknown {
@@ -110,32 +112,32 @@ func (a *Steps) refusal(m *v1beta2.Manifest, kyma *v1beta2.Kyma) *readiness.Obse
 	switch {
 	case planned.IsUnknown(kyma, m):
 		o.State = shared.StateError
-		o.Message = "no plan of Kyma " + kyma.Name + " has this Manifest: nothing is fetched, installed or changed"
+		o.Message = "no plan of Kyma " + kyma.Name + " contains this Manifest: nothing is fetched, installed or changed"
 		a.Recorder.Unplanned(m)
 	case IsUpstreams(m), !m.Spec.Remote && !desired.InControlPlane(m) && inventory.NeverApplied(m.Status.Inventory):
 		o.Reason, o.Message = ReasonAwaitsPlan, "upstream installed the module: it is taken over with the next plan of Kyma "+kyma.Name
 	case desired.IsEdited(m):
-		o.Reason, o.Message = ReasonEdited, "the Manifest's spec was edited by hand: that is not installed, but put back"
+		o.Reason, o.Message = ReasonEdited, "the Manifest's spec was edited by hand: the edit is not installed and will be reverted"
 	case !planned.Allows(kyma, m):
-		o.Message = "the Manifest is not as the plan of Kyma " + kyma.Name + " decided it: nothing is installed or changed"
+		o.Message = "the Manifest differs from the plan of Kyma " + kyma.Name + ": nothing is installed or changed"
 	case !a.isSigned(kyma, m):
 		o.Reason, o.State = ReasonNotSigned, shared.StateError
-		o.Message = "signatures are required now, and the component descriptor of the module was accepted without one: nothing is installed or changed"
+		o.Message = "signatures are required now, but the component descriptor of the module was accepted without a signature: nothing is installed or changed"
 	default:
-		o.Reason, o.Message = ReasonNotDecided, "nothing is installed or changed: by the plan of Kyma "+kyma.Name+" this is not for the control plane"
+		o.Reason, o.Message = ReasonNotDecided, "the plan of Kyma "+kyma.Name+" does not place this module in the control plane: nothing is installed or changed"
 	}
 	return o
 }
 
-// EventNotPlanned: somebody made a Manifest for the Kyma that no plan has.
+// EventNotPlanned means that somebody else created a Manifest for the Kyma that is in no plan.
 const EventNotPlanned = "ManifestNotPlanned"
 
-// UnplannedMessage says that a Manifest was made by somebody else.
+// UnplannedMessage returns the message that somebody else created a Manifest.
 func UnplannedMessage(m *v1beta2.Manifest) string {
-	return fmt.Sprintf("Manifest %s was not made by a plan of this Kyma: nothing of it is installed, and it is removed", m.Name)
+	return fmt.Sprintf("Manifest %s was not made by a plan of this Kyma: it is removed, and nothing of it is installed", m.Name)
 }
 
-// Unplanned records that a Manifest was refused that somebody else made.
+// Unplanned records the refusal of a Manifest that somebody else created.
 func (r *Recorder) Unplanned(m *v1beta2.Manifest) {
 	if r.RecordedLately(string(m.UID) + EventNotPlanned) {
 		return

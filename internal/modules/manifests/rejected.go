@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// RecordRejected records for which inputs a reconcile failed that cannot succeed without a change, so that the sweep does
-// not request it again. It returns the error of the reconcile.
+// RecordRejected records the inputs of a reconcile that cannot succeed without a change, so that the sweep does not
+// request it again. It returns the error of the reconcile.
 func (a *Steps) RecordRejected(ctx context.Context, m *v1beta2.Manifest, failure error) error {
 	if fault.Of(failure).Kind != fault.Rejected {
 		return failure
@@ -25,7 +25,7 @@ func (a *Steps) RecordRejected(ctx context.Context, m *v1beta2.Manifest, failure
 	return failure
 }
 
-// Skipped is the state that the status has already, with the reason that nothing is done.
+// Skipped returns the state that the status already has, with the reason that the Manifest is skipped.
 func Skipped(m *v1beta2.Manifest) readiness.Observed {
 	o := readiness.Observed{State: m.Status.State, Reason: readiness.ReasonSkipped, Message: shared.OperationSkipped}
 	if m.Status.Counts != nil {
@@ -34,9 +34,9 @@ func Skipped(m *v1beta2.Manifest) readiness.Observed {
 	return o
 }
 
-// BeingDeleted is the state of a Manifest that is gone, or about which only a new reconcile may decide.
+// BeingDeleted returns the state of a Manifest that no longer exists, or about which only a new reconcile may decide.
 func BeingDeleted() readiness.Observed {
 	return readiness.Observed{
-		State: shared.StateDeleting, Reason: readiness.ReasonDeleting, Message: "the module is not to be installed any more",
+		State: shared.StateDeleting, Reason: readiness.ReasonDeleting, Message: "the module is being removed",
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// Report writes the observed state of the module into the Manifest's status, with its conditions. It has news if state, message
-// or version changed, and writes nothing if nothing changes. If first is false, an earlier attempt may have written what this
-// one would write, so that the result always has news.
+// Report writes the observed state of the module, with its conditions, into the Manifest's status. It writes nothing
+// if nothing changes. The result has news if state, message or version changed. If first is false, the result always
+// has news, because an earlier attempt may have written the same status without its result being received.
 func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result ReportResult, err error) {
 	ctx, news := Noting(ctx)
 	defer func() { result.News = *news }()
@@ -31,7 +31,7 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result 
 	if !m.DeletionTimestamp.IsZero() {
 		result.Outcome = OutcomeDeleting
 		if observed.State != shared.StateWarning && observed.State != shared.StateError {
-			// A Manifest under deletion is Deleting, or says why it cannot be deleted.
+			// A Manifest under deletion is Deleting, or it says why it cannot be deleted.
 			observed.State = shared.StateDeleting
 		}
 	}
@@ -39,7 +39,7 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result 
 	result.Changed, err = a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		SetObserved(m, s, observed, a.Now())
 		s.Settled = in.Settled
-		// A digest of outdated inputs is not recorded: the next reconcile is for the present ones.
+		// A digest of outdated inputs is not recorded. The next reconcile is for the present inputs.
 		if in.InputsDigest != "" && in.InputsDigest == InputsDigest(m) {
 			s.InputsDigest, s.ObservedGeneration = in.InputsDigest, m.Generation
 		}
@@ -47,19 +47,19 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (result 
 	if err != nil {
 		return ReportResult{}, err
 	}
-	// The result of an earlier attempt that has written may be lost.
+	// An earlier attempt may have written the status, and its result may have been lost.
 	if IsNews(before, &m.Status) || !first {
 		Changed(ctx, m)
 	}
 	return result, nil
 }
 
-// IsNews tells whether a status differs in what the Kyma's status shows.
+// IsNews reports whether two statuses differ in something that the Kyma's status shows.
 func IsNews(before, after *v1beta2.ManifestStatus) bool {
 	return before.State != after.State || before.InstalledVersion != after.InstalledVersion || operation(before) != operation(after)
 }
 
-// operation is the last operation and its hint, without the time.
+// operation returns the last operation and its hint, without the time.
 func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	if s.LastOperation == nil {
 		return v1beta2.LastOperation{}
@@ -67,12 +67,12 @@ func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	return v1beta2.LastOperation{Operation: s.LastOperation.Operation, Hint: s.LastOperation.Hint}
 }
 
-// SetObserved writes the observed state of the module into a status: state, last operation, counts, conditions. Its texts
-// are bounded like the message of a fault, whoever wrote them.
+// SetObserved writes the observed state of the module into a status: state, last operation, counts and conditions. It
+// bounds the texts like the message of a fault, whoever wrote them.
 func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
 	o.Message, o.Hint = fault.Message(o.Message), fault.Message(o.Hint)
 	if o.Unreachable && s.LastKnownState != "" {
-		return // there is no news of the module
+		return // there is no news about the module
 	}
 	s.State, s.LastKnownState = o.State, ""
 	if o.Message != "" {
@@ -94,7 +94,7 @@ func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Obs
 	setConditions(m, s, o, now)
 }
 
-// isRefused tells whether nothing is done for a Manifest, for one of the reasons of CheckOwnership and Undecided.
+// isRefused reports whether CheckOwnership or Undecided gave this reason for doing nothing.
 func isRefused(reason string) bool {
 	switch reason {
 	case ReasonNotOwned, ReasonNotDecided, ReasonEdited, ReasonNotPlanned, ReasonNotSigned:
@@ -103,8 +103,8 @@ func isRefused(reason string) bool {
 	return false
 }
 
-// IsRefused tells whether the last reconcile of a Manifest did nothing, as nothing may be done for it. The Manifest may
-// come from a cache that leaves out what is large.
+// IsRefused reports whether the last reconcile did nothing because nothing may be done for the Manifest. The Manifest
+// may come from a cache that leaves out large fields.
 func IsRefused(m *v1beta2.Manifest) bool {
 	installation := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionInstallation))
 	return installation != nil && isRefused(installation.Reason)
@@ -122,7 +122,7 @@ func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.O
 	ready := readiness.ResourcesReady(o.Reason)
 	active := o.State == shared.StateReady || o.State == shared.StateWarning
 	if active && !ready || o.State == shared.StateUnmanaged || o.State == shared.StateUnknown {
-		// Nothing was read (no access, skipped): the conditions stay as they are.
+		// Nothing was read (no access, or skipped), so the conditions stay.
 		return
 	}
 	set := func(kind shared.ConditionType, reason string, isTrue bool, whenTrue, whenFalse string) {
@@ -139,13 +139,13 @@ func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.O
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 	set(shared.ConditionResources, shared.ReasonResourcesAvailable, ready,
-		"the module's resources are available", "the module's resources are not all available")
+		"the module's resources are available", "not all of the module's resources are available")
 	set(shared.ConditionInstallation, shared.ReasonReady, ready && active,
-		"the module is installed and ready", "the module is not installed and ready")
+		"the module is installed and ready", "the module is not installed, or not ready")
 	if wanted, err := readiness.DefaultCROf(m); err != nil || wanted == nil {
 		meta.RemoveStatusCondition(&s.Conditions, string(shared.ConditionModuleCR))
 		return
 	}
 	set(shared.ConditionModuleCR, shared.ReasonModuleCRCreated, s.DefaultCR != nil && s.DefaultCR.UID != "",
-		"the module's default custom resource was created", "the module's default custom resource was not created yet")
+		"the module's default custom resource was created", "the module's default custom resource has not been created yet")
 }

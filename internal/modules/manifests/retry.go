@@ -9,12 +9,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// StatusTries is how many attempts there are to write an object that keeps changing.
+// StatusTries is the maximum number of attempts to write an object that keeps changing.
 const StatusTries = 4
 
 // RetryOnConflict calls do again, without a pause, as long as it returns a conflict, at most StatusTries times. It
-// returns the error of the last call: retry.OnError alone would return the conflict before it when the context has
-// ended since.
+// returns the error of the last call. retry.OnError alone would return the previous conflict if the context has ended
+// since.
 func RetryOnConflict(do func() error) error {
 	var last error
 	_ = retry.OnError(wait.Backoff{Steps: StatusTries}, IsConflict, func() error {
@@ -24,7 +24,8 @@ func RetryOnConflict(do func() error) error {
 	return last
 }
 
-// IsConflict tells whether an object changed since it was read, also where the error is a fault by now.
+// IsConflict reports whether an object has changed since it was read. It also recognizes conflicts that were turned
+// into a fault.
 func IsConflict(err error) bool {
 	return apierrors.IsConflict(err) || err != nil && fault.Of(err).Reason == clusters.ReasonConflict
 }

@@ -17,26 +17,26 @@ import (
 )
 
 // Several Kymas with the same module for the control plane's own cluster have one installation
-// (docs/contract.md#namespaces-and-defaults). One of their Manifests, its holder, installs it as any other Manifest does.
-// The others install nothing and show the state of the holder. A Manifest that is deleted while others remain hands over
-// its objects instead of removing them. These carry the old ownership annotation until the new holder has applied
-// them; the new holder may remove them also before that.
+// (docs/contract.md#namespaces-and-defaults). One of their Manifests, the holder, installs the module like any other
+// Manifest. The others install nothing and show the state of the holder. If the deleted Manifest is not the last one,
+// it hands over its objects instead of removing them. The objects carry the old ownership annotation until the new
+// holder has applied them. The new holder may remove them even before that.
 
-// Reasons of a Manifest whose module is shared.
+// Reasons of a Manifest with a shared module.
 const (
-	// ReasonShared: another Manifest installs the module.
+	// ReasonShared means that another Manifest installs the module.
 	ReasonShared = "SharedModule"
-	// ReasonSharedVersion: another Manifest installs the module in another version.
+	// ReasonSharedVersion means that another Manifest installs another version of the module.
 	ReasonSharedVersion = "SharedModuleVersion"
 )
 
-// owners are all owners of the installation that a Manifest is for, itself included, as the informer knows them: at least
-// as of this one's resource version, so that earlier ones are among them.
+// owners returns all owners of the installation that a Manifest is for, including itself, from the informer. The
+// informer is at least as new as m's resource version, so it has all earlier owners.
 func (a *Steps) owners(ctx context.Context, m *v1beta2.Manifest) ([]v1beta2.Manifest, error) {
 	return a.Options.Known.Sharing(ctx, m.Labels[desired.LabelSharedModule], m.ResourceVersion)
 }
 
-// holder is the one of them that installs it, read live; nil where there is none.
+// holder returns the owner that installs the module, read live; nil if there is none.
 func (a *Steps) holder(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manifest, error) {
 	owners, err := a.owners(ctx, m)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *Steps) holder(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manif
 	return now, nil
 }
 
-// InstalledByAnother is the state of a module that another Manifest installs; nil where this one does.
+// InstalledByAnother returns the state of a module that another Manifest installs; nil if this Manifest installs it.
 func (a *Steps) InstalledByAnother(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
 	if !desired.IsShared(m) {
 		return nil, nil //nolint:nilnil // not being shared is the ordinary case
@@ -85,7 +85,7 @@ func (a *Steps) InstalledByAnother(ctx context.Context, m *v1beta2.Manifest) (*r
 	return o, nil
 }
 
-// tookOverNewer keeps a Manifest that took over a newer version than its own from lowering it.
+// tookOverNewer keeps a Manifest that took over a newer version than its own from downgrading it.
 func tookOverNewer(m *v1beta2.Manifest) *readiness.Observed {
 	if len(m.Status.TakenOverFrom) == 0 {
 		return nil
@@ -102,13 +102,13 @@ func tookOverNewer(m *v1beta2.Manifest) *readiness.Observed {
 		"the module was shared in the control plane and is installed in version %s: version %s is lower", installed, wanted)}
 }
 
-// HandOver hands over what a Manifest under deletion installed in the control plane's own cluster to another owner. It
-// tells whether there is one: then nothing is to be removed. It can be repeated.
+// HandOver hands over what a Manifest under deletion installed in the control plane's own cluster to another owner.
+// It reports whether there is another owner; if so, nothing has to be removed. HandOver is idempotent.
 func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
 	if !desired.InControlPlane(m) || m.Labels[desired.LabelSharedModule] == "" {
 		return false, nil
 	}
-	// This Manifest is not among the owners, since it is under deletion.
+	// This Manifest is not among the owners, because it is under deletion.
 	next, err := a.holder(ctx, m)
 	if err != nil {
 		return false, err
@@ -119,12 +119,12 @@ func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error)
 	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
 		return true, nil
 	}
-	// After a conflict all of it is repeated: the other one may be under deletion by now.
+	// After a conflict everything is repeated, because the other Manifest may be under deletion by now.
 	_, err = a.WriteStatus(ctx, next, func(s *v1beta2.ManifestStatus) { takeOver(s, m) })
 	return err == nil, err
 }
 
-// takeOver adds what another Manifest installed to a status, and makes the next reconcile due.
+// takeOver adds the objects of another Manifest to a status, and makes the next reconcile due.
 func takeOver(s *v1beta2.ManifestStatus, from *v1beta2.Manifest) {
 	byID := map[string]v1beta2.InventoryEntry{}
 	for _, inventory := range [][]v1beta2.InventoryEntry{from.Status.Inventory, s.Inventory} {
@@ -148,7 +148,8 @@ func takeOver(s *v1beta2.ManifestStatus, from *v1beta2.Manifest) {
 	s.InputsDigest, s.Settled = "", false
 }
 
-// tookOverMeanwhile is the error of a release that would forget what was handed over since the Manifest was read.
+// tookOverMeanwhile returns an error if the release of a Manifest would forget objects that were handed over to it
+// since it was read.
 func tookOverMeanwhile(before, now *v1beta2.Manifest) error {
 	if len(before.Status.Inventory) > 0 || len(now.Status.Inventory) == 0 || now.Labels[desired.LabelSharedModule] == "" {
 		return nil

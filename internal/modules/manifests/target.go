@@ -19,24 +19,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// Whoever may write Manifests could have anything installed with our permissions, if the Manifest alone decided. So it is
-// reconciled only where a Kyma of this instance owns it, and installed only as the plan of that Kyma decided it (plan.go).
+// If a Manifest alone decided what to install, anybody who may write Manifests could install anything with our
+// permissions. So a Manifest is reconciled only if a Kyma of this instance owns it, and installed only as that Kyma's
+// plan decided (plan.go).
 
-// Ownership says whether this instance works on a Manifest.
+// Ownership describes whether this instance works on a Manifest.
 type Ownership struct {
-	// Kyma owns the Manifest; nil where it is gone and only what was installed for it is to be removed.
+	// Kyma owns the Manifest. It is nil if the Kyma no longer exists and the module only has to be removed.
 	Kyma *v1beta2.Kyma
-	// Refusal says why nothing is done for the Manifest; nil where something may be done.
+	// Refusal is why nothing is done for the Manifest; nil if something may be done.
 	Refusal *readiness.Observed
-	// Orphaned is true when the Kyma was deleted so that its Manifests remain, and somebody deletes this one now: then
-	// what it installed remains.
+	// Orphaned is true if the Kyma was deleted without its Manifests, and this Manifest is being deleted now. Its
+	// objects then remain.
 	Orphaned bool
-	// OtherInstance is true when the Kyma belongs to another instance, which reports about it.
+	// OtherInstance is true if the Kyma belongs to another instance, which also reports about it.
 	OtherInstance bool
 }
 
-// CheckOwnership says whether this instance works on a Manifest. The Kyma is read from a cache, and from the API server
-// where the cache does not know it.
+// CheckOwnership returns whether this instance works on a Manifest. It reads the Kyma from a cache, and from the API
+// server if the cache does not have it.
 func (a *Steps) CheckOwnership(ctx context.Context, m *v1beta2.Manifest) (Ownership, error) {
 	owner := metav1.GetControllerOf(m)
 	if desired.IsOrphan(m) && !m.DeletionTimestamp.IsZero() {
@@ -58,7 +59,7 @@ func (a *Steps) CheckOwnership(ctx context.Context, m *v1beta2.Manifest) (Owners
 	case err != nil:
 		return Ownership{}, err
 	case kyma == nil && deleting && (desired.IsPlaced(m) || m.Status.DefaultCR != nil):
-		return Ownership{}, nil // it is gone before what was installed for it
+		return Ownership{}, nil // the Kyma was deleted before its modules were removed
 	case kyma == nil:
 		return notOwned("Kyma %s with uid %s, which owns Manifest %s, does not exist: nothing is installed, removed or released",
 			owner.Name, owner.UID, inventory.MarkOf(m)), nil
@@ -75,12 +76,12 @@ func notOwned(format string, args ...any) Ownership {
 	return Ownership{Refusal: &readiness.Observed{State: shared.StateError, Reason: ReasonNotOwned, Message: fmt.Sprintf(format, args...)}}
 }
 
-// ownerIn reads the Kyma that an owner reference means; nil when it does not exist.
+// ownerIn reads the Kyma of an owner reference; nil if it does not exist.
 func (a *Steps) ownerIn(ctx context.Context, reader client.Reader, m *v1beta2.Manifest, owner *metav1.OwnerReference) (*v1beta2.Kyma, error) {
 	kyma := &v1beta2.Kyma{}
 	err := reader.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: owner.Name}, kyma)
 	if apierrors.IsNotFound(err) || err == nil && kyma.UID != owner.UID {
-		return nil, nil //nolint:nilnil // being gone is an ordinary case
+		return nil, nil //nolint:nilnil // a deleted Kyma is an ordinary case
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Kyma %s/%s, to which Manifest %s belongs: %w", m.Namespace, owner.Name, m.Name, err)
@@ -88,12 +89,12 @@ func (a *Steps) ownerIn(ctx context.Context, reader client.Reader, m *v1beta2.Ma
 	return kyma, nil
 }
 
-// Target gives access to the cluster that the Manifest is for: the one of its Kyma, or the control plane.
+// Target gives access to the Manifest's cluster: its Kyma's cluster, or the control plane.
 func (a *Steps) Target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
 	return a.access(ctx, m, a.Options.Clusters.ForKyma)
 }
 
-// Reach is Target for a caller that only reads: access is not read again where it is known.
+// Reach is Target for a caller that only reads. It does not read the access Secret again if access is already known.
 func (a *Steps) Reach(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
 	return a.access(ctx, m, a.Options.Clusters.Reach)
 }
@@ -109,11 +110,11 @@ func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx con
 	case ownership.Orphaned:
 		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was orphaned when its Kyma was deleted", inventory.MarkOf(m))
 	case ownership.OtherInstance:
-		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s is another instance's", inventory.MarkOf(m))
+		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s belongs to another instance", inventory.MarkOf(m))
 	}
 	if desired.InControlPlane(m) || desired.ByLocalClient(m) {
 		if m.DeletionTimestamp.IsZero() && !a.Options.Settings.LocalClientAllowed() {
-			// What was installed while it was allowed can still be removed.
+			// Objects that were installed while this was allowed can still be removed.
 			return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,
 				"Manifest %s is for the control plane itself, which is not allowed here", inventory.MarkOf(m))
 		}

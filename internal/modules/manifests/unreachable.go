@@ -10,12 +10,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// reasonUnreachable is the reason of the error of a module whose cluster cannot be reached.
+// reasonUnreachable is the reason in the last operation of a module with an unreachable cluster.
 const reasonUnreachable = "ClusterUnreachable"
 
-// MarkUnreachable sets the state of a Manifest whose cluster has not been reachable since a time to Error, and keeps the last
-// known state beside it. One that is in Error keeps the reason for that. Conditions stay: nobody knows better. It notifies nobody, since the status of the Kyma says so
-// already.
+// MarkUnreachable sets the state of a Manifest to Error because its cluster has been unreachable since a time, and
+// keeps the last known state. A Manifest that is already in Error keeps its reason. Conditions stay, because nothing
+// newer is known. MarkUnreachable notifies nobody, because the Kyma's status already says that the cluster is
+// unreachable.
 func (a *Steps) MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Time) error {
 	m, err := a.Read(ctx, ref)
 	if err != nil || m == nil || !m.DeletionTimestamp.IsZero() {
@@ -31,8 +32,9 @@ func (a *Steps) MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Ti
 	return err
 }
 
-// MarkReachable gives a Manifest its state back, after its cluster was reached and its module was found as it had been. The
-// module must have been Ready and settled: only a reconcile can tell what any other state was about.
+// MarkReachable restores the state of a Manifest after its cluster was reached and its module was found unchanged. It
+// does so only for a module that was Ready and settled, because only a reconcile can tell the cause of any other
+// state.
 func (a *Steps) MarkReachable(ctx context.Context, ref kick.Ref) error {
 	m, err := a.Read(ctx, ref)
 	if err != nil || m == nil || !m.DeletionTimestamp.IsZero() {

@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-func TestTheLastKnownStateStaysBesideTheErrorOfAnUnreachableCluster(t *testing.T) {
+func TestAnUnreachableClusterKeepsTheLastKnownState(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
@@ -32,7 +32,7 @@ func TestTheLastKnownStateStaysBesideTheErrorOfAnUnreachableCluster(t *testing.T
 		return found.Status
 	}
 
-	for range 2 { // the second changes nothing
+	for range 2 { // the second call changes nothing
 		require.NoError(t, steps.MarkUnreachable(t.Context(), ref, now))
 		require.Equal(t, shared.StateError, status().State)
 		require.Equal(t, shared.StateReady, status().LastKnownState)
@@ -42,7 +42,7 @@ func TestTheLastKnownStateStaysBesideTheErrorOfAnUnreachableCluster(t *testing.T
 
 	unreachable := status()
 	SetObserved(m, &unreachable, readiness.Observed{State: shared.StateReady, Unreachable: true, Message: "no route"}, metav1.NewTime(now))
-	require.Equal(t, status(), unreachable, "a step that could not reach the cluster either is no news")
+	require.Equal(t, status(), unreachable, "another step that cannot reach the cluster makes no news")
 	seen := status()
 	SetObserved(m, &seen, readiness.Observed{State: shared.StateWarning, Reason: readiness.ReasonModuleCRWarning, Message: "it warns"}, metav1.NewTime(now))
 	require.Equal(t, shared.StateWarning, seen.State)

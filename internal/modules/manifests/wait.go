@@ -16,60 +16,62 @@ import (
 )
 
 const (
-	// quick is for how long a wait reads every second, and for how long a new message for the same state is not reported.
+	// quick is how long a wait reads every second, and how long a new message for the same state is not reported.
 	quick = 20 * time.Second
-	// patience is for how long it is not reported which objects a module waits for: most modules are ready by then.
+	// patience is how long a wait does not report which objects a module waits for. Most modules are ready within this
+	// time.
 	patience = 30 * time.Second
 	// quickPause and slowPause are the shortest and the longest pause between two reads.
 	quickPause = time.Second
 	slowPause  = 30 * time.Second
-	// stuckPause is for how long a new message about a stuck workload is not reported.
+	// stuckPause is how long a new message about a stuck workload is not reported.
 	stuckPause = 5 * time.Minute
-	// readLimit limits one read.
+	// readLimit is the timeout of one read.
 	readLimit = 8 * time.Second
-	// attemptLimit is when the last read of an attempt begins. Reads within one attempt cost Temporal nothing.
+	// attemptLimit is how long after its start an attempt may begin a read. Reads within one attempt cost Temporal
+	// nothing.
 	attemptLimit = 20 * time.Second
-	// longPause is a pause during which no attempt runs.
+	// longPause is the shortest pause that ends an attempt, so that no attempt runs during the pause.
 	longPause = 5 * time.Second
-	// failedReads is after how many failed reads in a row a wait gives up.
+	// failedReads is the number of consecutive failed reads after which a wait gives up.
 	failedReads = 5
-	// readsAtOnce is how many reads of a wait for several are made at the same time.
+	// readsAtOnce is how many reads of one Watch run concurrently.
 	readsAtOnce = 4
 
 	reasonWaiting = "Waiting"
 )
 
-// Found says what a read found.
+// Found is the result of a read.
 type Found int
 
 const (
-	// Nothing is new.
+	// Nothing means that there is no news.
 	Nothing Found = iota
-	// Fresh news may wait a moment for those of others.
+	// Fresh means that there is news, which may wait a moment for news of other modules.
 	Fresh
-	// Pressing news end the wait at once: somebody has to act on them.
+	// Pressing means that there is news that ends the wait at once, because somebody has to act on it.
 	Pressing
 )
 
-// Wait is how far the wait for one of several is.
+// Wait is the progress of the wait for one module.
 type Wait struct {
-	// Elapsed since the wait began, over all its attempts.
+	// Elapsed is the time since the wait began, over all its attempts.
 	Elapsed time.Duration
-	// failed is how many reads failed in a row.
+	// failed is the number of consecutive failed reads.
 	failed int
 }
 
-// WaitDetails are what one attempt of a wait records for the next.
+// WaitDetails is what one attempt of a wait records for the next attempt.
 type WaitDetails struct {
-	// Reads is, for each that is waited for, how many reads failed in a row.
+	// Reads holds the number of consecutive failed reads for each module.
 	Reads []int `json:"reads"`
 }
 
-// IsNews tells whether what was observed is to be reported. In the first seconds of a state, which of many objects it
-// waits for is not.
+// IsNews reports whether an observed state has to be reported. Shortly after a change of state, a different message
+// for the same state does not count.
 func (w Wait) IsNews(seen, reported readiness.Observed) bool {
 	if reported.Reason == readiness.ReasonInstalling && seen.Reason == readiness.ReasonResourcesPending && w.Elapsed < patience {
-		// Most modules are ready by then: this saves one write of the status for each installation.
+		// Most modules are ready by then, so this saves one write of the status per installation.
 		return false
 	}
 	if seen.Reason == readiness.ReasonDeleting || seen.Reason == readiness.ReasonResourcesMissing ||
@@ -82,14 +84,14 @@ func (w Wait) IsNews(seen, reported readiness.Observed) bool {
 	}
 	if said, isSaid := explained(seen); isSaid {
 		if before, wasSaid := explained(reported); wasSaid && said == before {
-			// The same objects are waited for, and why may change with each Event.
+			// The wait is for the same objects. Only the reason differs, which may change with each Event.
 			return seen.Message != reported.Message && w.Elapsed >= stuckPause
 		}
 	}
 	return seen.Message != reported.Message && w.Elapsed >= quick
 }
 
-// explained returns what a message says without the reasons, which are in parentheses, and whether there are any.
+// explained returns a message without its reasons, which are in parentheses, and whether it has any.
 func explained(o readiness.Observed) (string, bool) {
 	said, _, found := strings.Cut(o.Message, " (")
 	return said, found && o.Reason == readiness.ReasonResourcesPending
@@ -98,7 +100,7 @@ func explained(o readiness.Observed) (string, bool) {
 // IsLong reports whether the wait lasts so long that the Kyma's status should show it.
 func (w Wait) IsLong() bool { return w.Elapsed >= patience }
 
-// Pause grows from a second to half a minute.
+// Pause returns the pause before the next read. It grows from one second to half a minute.
 func (w Wait) Pause() time.Duration {
 	if w.Elapsed < quick && w.failed == 0 {
 		return quickPause
@@ -106,18 +108,18 @@ func (w Wait) Pause() time.Duration {
 	return min(max(w.Elapsed/10, 2*time.Second), slowPause)
 }
 
-// Watch is a wait for several at once.
+// Watch waits for several modules at once.
 type Watch struct {
 	Clock func() time.Time
-	// For is what is waited for, in words.
+	// For describes what the wait is for, in words.
 	For string
-	// Since is when the wait for each of them began. If that is zero, it began when the activity was scheduled.
+	// Since holds when each wait began. Zero means that it began when the activity was scheduled.
 	Since []time.Time
-	// Gather is how long the wait goes on after the first news that are not pressing.
+	// Gather is how long the wait continues after the first news that is not pressing.
 	Gather time.Duration
-	// Round is called before all are read once more.
+	// Round, if not nil, is called before each round of reads.
 	Round func()
-	// Read reads one of them. It is called for several at the same time.
+	// Read reads module i. It is called concurrently for several modules.
 	Read func(ctx context.Context, i int, w Wait) (Found, error)
 
 	waits    []Wait
@@ -125,9 +127,10 @@ type Watch struct {
 	failures []error
 }
 
-// Until reads again and again until there is news of all, or pressing news of one, or news are old enough. It returns, for each
-// that is waited for, why it cannot be read: after 5 failed reads in a row, or an error that cannot go away. At the end of the
-// attempt its own error is a benign fault.Pending with the time of the next read.
+// Until reads in rounds until there is news of all modules, pressing news of one, or Gather has passed since the
+// first news. It returns the error of each module that cannot be read: after 5 failed reads in a row, or after an
+// error that cannot go away. At the end of the attempt, Until's own error is a benign fault.Pending with the time of
+// the next read.
 func (w *Watch) Until(ctx context.Context) ([]error, error) {
 	began := w.Clock()
 	before := w.begin(ctx, began)
@@ -164,7 +167,7 @@ func (w *Watch) Until(ctx context.Context) ([]error, error) {
 	}
 }
 
-// begin continues with what earlier attempts recorded, and returns how long each wait has lasted.
+// begin continues with the records of earlier attempts, and returns how long each wait has lasted.
 func (w *Watch) begin(ctx context.Context, now time.Time) []time.Duration {
 	w.waits, w.found, w.failures = make([]Wait, len(w.Since)), make([]Found, len(w.Since)), make([]error, len(w.Since))
 	before := make([]time.Duration, len(w.Since))
@@ -186,7 +189,8 @@ func (w *Watch) begin(ctx context.Context, now time.Time) []time.Duration {
 	return before
 }
 
-// read reads all of them once, and returns in words which could not be read. Its error says that the wait was cancelled.
+// read reads all modules once. It returns a text about a failed read, if any. It returns an error only if the wait
+// was cancelled.
 func (w *Watch) read(ctx context.Context) (string, error) {
 	errs := make([]error, len(w.waits))
 	if w.Round != nil {
@@ -222,7 +226,7 @@ func (w *Watch) read(ctx context.Context) (string, error) {
 	return failed, nil
 }
 
-// pause is the shortest of the pauses of all.
+// pause returns the shortest pause of all waits.
 func (w *Watch) pause() time.Duration {
 	shortest := slowPause
 	for _, each := range w.waits {
@@ -231,7 +235,7 @@ func (w *Watch) pause() time.Duration {
 	return shortest
 }
 
-// rest waits for the next read. It returns false if the attempt is to end now: another worker continues.
+// rest waits for the next read. It returns false if the attempt has to end now because another worker continues.
 func rest(ctx context.Context, pause time.Duration) bool {
 	if !activity.IsActivity(ctx) {
 		return false
@@ -247,7 +251,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// remember records how many reads failed, for the next attempt: in a heartbeat, which is not in the history.
+// remember records the numbers of failed reads for the next attempt in a heartbeat, which is not part of the history.
 func (w *Watch) remember(ctx context.Context) {
 	var details WaitDetails
 	failing := false

@@ -46,7 +46,7 @@ func TestWhyAWorkloadIsStuckIsReportedRarely(t *testing.T) {
 	require.True(t, Wait{Elapsed: 6 * time.Minute}.IsNews(pending(second), pending(first)))
 }
 
-// attempt runs one attempt of a wait for several, and returns how often the first was read.
+// attempt runs one attempt of a wait for several modules, and returns how often it read the first one.
 func attempt(t *testing.T, w *Watch, stop chan struct{}) (reads int, err error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -68,7 +68,7 @@ func attempt(t *testing.T, w *Watch, stop chan struct{}) (reads int, err error) 
 	return reads, err
 }
 
-// after returns what has news from a number of reads on.
+// after returns a function that reports news after a number of reads.
 func after(reads int, news Found) func() Found {
 	done := 0
 	return func() Found {
@@ -80,7 +80,7 @@ func after(reads int, news Found) func() Found {
 	}
 }
 
-// Each attempt costs Temporal a write or three, a read costs it nothing.
+// Each attempt costs Temporal one to three writes. A read costs it nothing.
 func TestAnAttemptOfAWaitReadsUntilThereIsNewsOfAll(t *testing.T) {
 	never := func() Found { return Nothing }
 	for name, c := range map[string]struct {
@@ -104,7 +104,7 @@ func TestAnAttemptOfAWaitReadsUntilThereIsNewsOfAll(t *testing.T) {
 	}
 }
 
-func TestOneThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+func TestAFailedReadDoesNotHoldUpOtherModules(t *testing.T) {
 	refused := fault.New(fault.Rejected, "Forbidden", "no")
 	w := &Watch{Clock: time.Now, Since: make([]time.Time, 2)}
 	w.Read = func(_ context.Context, i int, _ Wait) (Found, error) {
@@ -118,7 +118,7 @@ func TestOneThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, []error{refused, nil}, failures)
 }
 
-func TestAnAttemptOfAWaitEndsWhereAnotherHasToContinue(t *testing.T) {
+func TestAnAttemptOfAWaitEndsIfAnotherHasToContinue(t *testing.T) {
 	stopping := make(chan struct{})
 	close(stopping)
 	now := time.Now()

@@ -7,15 +7,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/inventory"
 )
 
-// OnlyWaitedFor tells whether all of a Manifest's module was applied for its present inputs, so that all that remains is
-// to wait until it is ready. That may be never: its custom resource can report Error for weeks. The Manifest may come
-// from a cache that leaves out what is large.
+// OnlyWaitedFor reports whether the whole module was applied for its present inputs and only has to become ready.
+// That may never happen: its custom resource can report Error for weeks. The Manifest may come from a cache that
+// leaves out large fields.
 func OnlyWaitedFor(m *v1beta2.Manifest) bool {
 	return !m.Status.Settled && m.IsMaintained() &&
 		m.Status.InstalledRef == inventory.LayersRef(m) && m.Status.InputsDigest == InputsDigest(m)
 }
 
-// LastChange is when the state of a Manifest changed last; zero when it has none yet.
+// LastChange returns when the state of a Manifest last changed; zero if it has no state yet.
 func LastChange(m *v1beta2.Manifest) time.Time {
 	var last time.Time
 	if m.Status.LastOperation != nil {
@@ -29,8 +29,8 @@ func LastChange(m *v1beta2.Manifest) time.Time {
 	return last
 }
 
-// StillComparable tells whether what was read can be compared with the live Manifest: it was not reconciled since it was
-// read from the cache.
+// StillComparable reports whether objects that were read can be compared with the live Manifest, because it has not
+// been reconciled since it was read from the cache.
 func StillComparable(live, cached *v1beta2.Manifest) bool {
 	if live == nil || !live.DeletionTimestamp.IsZero() || live.Status.Fingerprint != cached.Status.Fingerprint {
 		return false

@@ -14,21 +14,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// absent is a resource version that no object has: an apply with it creates an object, and is refused as a conflict if there
-// is one.
+// absent is a resource version that no object has. An apply with it creates an object, and is refused as a conflict
+// if the object exists.
 //
-// In the first two seconds of a definition's life, the API server answers a POST of its kind two seconds late, for the sake of
-// API servers that have not seen the definition yet (crdHandler in k8s.io/apiextensions-apiserver). An apply is answered at
-// once. It is stricter about the schema, so whatever it refuses is posted as well.
+// In the first two seconds of a definition's life, the API server delays a POST of its kind by two seconds, for API
+// servers that have not seen the definition yet (crdHandler in k8s.io/apiextensions-apiserver). It answers an apply
+// at once. An apply is stricter about the schema, so an object that an apply refuses is posted as well.
 const absent = "1"
 
-// isRefusal tells whether an API server answered with an error. One that does not answer is not asked twice.
+// isRefusal reports whether an API server answered with an error. An API server that does not answer is not asked
+// twice.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// Create creates a custom resource, also one whose definition is only just there, and fails if there is one of its name.
+// Create creates a custom resource, even right after its definition was created. It returns an error if the object
+// already exists.
 func Create(ctx context.Context, c dynamic.ResourceInterface, object *unstructured.Unstructured, fieldManager string) (*unstructured.Unstructured, error) {
 	applied := object.DeepCopy()
 	applied.SetResourceVersion(absent)
@@ -39,7 +41,7 @@ func Create(ctx context.Context, c dynamic.ResourceInterface, object *unstructur
 	return c.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
-// CreateTyped is Create for an object of a Go type, which gets what the API server made of it.
+// CreateTyped is Create for an object of a Go type. It updates the object with the API server's answer.
 func CreateTyped(ctx context.Context, c client.Client, object client.Object, owner client.FieldOwner) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

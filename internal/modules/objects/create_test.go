@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-func TestWhatAnApplyRefusesIsPostedAndAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
+func TestARefusedApplyIsPostedAndAnUnansweredApplyIsNotRepeated(t *testing.T) {
 	unreachable := errors.New("no route to host")
 	for applied, posts := range map[error]int{apierrors.NewBadRequest("field not declared in schema"): 1, unreachable: 0} {
 		posted := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// Delete deletes the object with this uid, and in the background what it owns. It tells whether the deletion was
-// accepted: that no object, or one with another uid, is there is no error.
+// Delete deletes the object with this uid, and its dependents in the background. It reports whether the API server
+// accepted the deletion. A missing object, or one with another uid, is not an error.
 func Delete(
 	ctx context.Context, c *clusters.Cluster, resource schema.GroupVersionResource, name types.NamespacedName, uid types.UID,
 ) (bool, error) {

@@ -13,13 +13,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>. That there is
-// none is confirmed; see clusters.Mapper.Confirmed.
+// KindDefinedBy returns the kind that a CustomResourceDefinition defines, from its name: <plural>.<group>. It
+// confirms that a kind is missing; see clusters.Mapper.Confirmed.
 func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schema.GroupVersionKind, error) {
 	return c.Mapper.Confirmed().Kind(ctx, kinds.ResourceOfDefinition(name))
 }
 
-// MetadataOf calls show with the metadata of each object of a kind that a selector selects, with one request per page.
+// MetadataOf calls show with the metadata of each object of a kind that matches a selector, with one request per
+// page.
 func MetadataOf(
 	ctx context.Context, c *clusters.Cluster, resource kinds.Resource, selector string, show func(*metav1.PartialObjectMetadata),
 ) error {
@@ -39,8 +40,8 @@ func MetadataOf(
 	return nil
 }
 
-// Pages reads a LIST page by page. Each read returns the token of the next page, or none after the last; a page that is
-// too large to be read (clusters.ErrResponseTooLarge) is requested again with half as many objects.
+// Pages reads a LIST page by page. Each read returns the token of the next page; empty after the last page. If a page
+// is too large to be read (clusters.ErrResponseTooLarge), Pages requests it again with half as many objects.
 func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
 	for options.Limit = pageSize; ; {
 		next, err := read(options)
@@ -56,19 +57,20 @@ func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next strin
 }
 
 const (
-	// ParallelLists is how many kinds are listed at once in one cluster.
+	// ParallelLists is how many kinds are listed concurrently in one cluster.
 	ParallelLists = 4
-	// pageSize is how many objects a page has at most.
+	// pageSize is the maximum number of objects in a page.
 	pageSize = 500
 )
 
-// smallerPage returns the limit for the next request of a page that was too large to be read, and whether there is one:
-// a page of one object is not requested again.
+// smallerPage returns the limit for the next request of a page that was too large to be read, and whether to request
+// it again. A page of one object is not requested again.
 func smallerPage(limit int64, err error) (int64, bool) {
 	return limit / 2, limit > 1 && errors.Is(err, clusters.ErrResponseTooLarge)
 }
 
-// IgnoreUnserved ignores the error of a kind that the server does not serve: there are no such objects.
+// IgnoreUnserved returns nil for the error of a kind that the server does not serve, because there are no such
+// objects.
 func IgnoreUnserved(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -15,9 +15,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// Marked finds the objects in a cluster that carry our mark, with one request per kind: of the
-// given kinds, and of those that the found definitions define. An object that another one controls is skipped:
-// it has copied annotations, as a ReplicaSet has those of its Deployment.
+// Marked returns the objects in a cluster that carry our mark, with one request per kind. It searches the given kinds
+// and the kinds that the found definitions define. It skips objects with a controller, because they have copied
+// annotations: a ReplicaSet has those of its Deployment.
 func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, given []schema.GroupVersionKind) ([]v1beta2.InventoryEntry, error) {
 	byID := map[string]v1beta2.InventoryEntry{}
 	seen := map[schema.GroupKind]bool{}

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// NamespaceOf is the namespace of an object that names one, or none: a cluster-scoped object has none, and any other is
-// in the remote namespace unless it names another.
+// NamespaceOf returns the namespace of an object: none if it is cluster-scoped, the named one if it names one, and
+// the remote namespace otherwise.
 func NamespaceOf(resource kinds.Resource, named, remoteNamespace string) string {
 	if !resource.Namespaced {
 		return ""
@@ -24,8 +24,8 @@ func NamespaceOf(resource kinds.Resource, named, remoteNamespace string) string 
 	return cmp.Or(named, remoteNamespace)
 }
 
-// EnsureNamespace creates the remote namespace if it does not exist. It belongs to all modules: it carries no module's
-// ownership annotation, and the removal of no module deletes it.
+// EnsureNamespace creates the remote namespace if it is missing. The namespace belongs to all modules, so it carries
+// no module's ownership annotation, and no module's removal deletes it.
 func EnsureNamespace(ctx context.Context, c *clusters.Cluster, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name,

@@ -14,9 +14,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// Recorded reads an object of which a record has the kind and the name. A later version of the module may have stopped
-// serving the API version in the record; then the object is read in another one. It is nil when the object, or its kind
-// in every version, does not exist.
+// Recorded reads an object by a recorded kind and name. If a later version of the module has stopped serving the
+// recorded API version, Recorded reads the object in another version. It returns nil if the object is missing or the
+// cluster serves no version of its kind.
 func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, name types.NamespacedName) (*unstructured.Unstructured, error) {
 	mapper := kinds.Mapper{Cluster: c.Mapper}
 	for again := true; ; again = false {
@@ -27,7 +27,7 @@ func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionK
 		u, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		switch {
 		case again && kinds.IsUnserved(err):
-			// What is known of the cluster is out of date.
+			// The cached discovery data is out of date.
 			c.Mapper.Forget(resource.GroupVersion().WithKind(gvk.Kind))
 		case apierrors.IsNotFound(err):
 			return nil, nil //nolint:nilnil // as above

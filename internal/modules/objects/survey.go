@@ -20,38 +20,38 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// LiveObject is one object as it was read in a cluster.
+// LiveObject is one object as read from a cluster.
 type LiveObject struct {
 	ID   string
 	GVK  schema.GroupVersionKind
 	Meta *metav1.PartialObjectMetadata
-	// Full is the whole object without its managed fields; nil where only the metadata was read.
+	// Full is the whole object without its managed fields; nil if only the metadata was read.
 	Full *unstructured.Unstructured
 }
 
-// String names the object for messages.
+// String returns the object's name for messages.
 func (s LiveObject) String() string {
 	return Describe(s.GVK.Kind, types.NamespacedName{Namespace: s.Meta.Namespace, Name: s.Meta.Name})
 }
 
-// Surveyor reads which objects of a cluster carry certain labels, with one paged LIST per kind.
+// Surveyor reads the objects of a cluster with certain labels, with one paged LIST per kind.
 type Surveyor struct {
 	Target
 	Selector string
-	// InFull tells whether objects of a kind are read in full, and not only their metadata.
+	// InFull reports whether objects of a kind are read in full, not only their metadata.
 	InFull func(schema.GroupKind) bool
 }
 
-// Survey is what a surveyor read.
+// Survey is what a Surveyor read.
 type Survey struct {
-	// Seen are the objects by inventory id.
+	// Seen holds the objects by inventory id.
 	Seen map[string]LiveObject
-	// Failed are the kinds that could not be read, and why.
+	// Failed holds the errors of kinds that could not be read.
 	Failed map[schema.GroupKind]error
 }
 
-// Read reads all objects of these kinds. A kind that the cluster does not serve has none. It returns an error only for
-// what ends the whole pass (EndsPass); errors of single kinds are in the survey.
+// Read reads all objects of the wanted kinds. A kind that the cluster does not serve has no objects. Read returns an
+// error only if the whole pass has to end (EndsPass). Errors of single kinds are in the survey.
 func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.GroupVersionKind) (Survey, error) {
 	var mu sync.Mutex
 	all := Survey{Seen: map[string]LiveObject{}, Failed: map[schema.GroupKind]error{}}
@@ -114,7 +114,7 @@ func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 	return found, nil
 }
 
-// page reads the metadata of one page of objects, in the protobuf encoding.
+// page reads the metadata of one page of objects in protobuf encoding.
 func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]LiveObject, string, error) {
 	page, err := s.Cluster.Metadata.Resource(resource).List(ctx, options)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResourc
 	return objects, page.Continue, nil
 }
 
-// fullPage reads one page of objects in full. Each is decoded twice: into maps, from which its health is judged, and into
-// its metadata, in which the managed fields keep the bytes that are hashed.
+// fullPage reads one page of objects in full. It decodes each object twice: into maps, to judge the object's health,
+// and into its metadata, in which the managed fields keep the bytes that are hashed.
 func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]LiveObject, string, error) {
 	path := "/apis/" + resource.Group
 	if resource.Group == "" {
@@ -162,16 +162,17 @@ func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionRes
 	return objects, page.Metadata.Continue, nil
 }
 
-// ReadInFull selects the kinds whose health matters, to be read in full. Of definitions, which are very large and known
-// to be established since they were applied, only the metadata is read.
+// ReadInFull reports whether objects of a kind are read in full, because their health matters. Definitions are not:
+// they are very large, and known to be established since they were applied.
 func ReadInFull(kind schema.GroupKind) bool {
 	return kinds.HealthMatters(kind) && !kinds.ExistenceOnly(schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
 }
 
-// NothingInFull selects no kinds, for a caller that only compares.
+// NothingInFull returns false for all kinds, for a caller that only compares.
 func NothingInFull(schema.GroupKind) bool { return false }
 
-// Body is the object to judge the health of; where only the metadata was read, only name and deletion time.
+// Body returns the object to judge its health. If only the metadata was read, it has only the name and the deletion
+// time.
 func (s LiveObject) Body() *unstructured.Unstructured {
 	if s.Full != nil {
 		return s.Full

@@ -12,7 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 )
 
-// Target is a Manifest in its cluster: how the kinds of its objects are addressed there, and which objects it owns.
+// Target is a Manifest in its cluster. It maps the kinds of the Manifest's objects to APIs, and knows which objects
+// the Manifest owns.
 type Target struct {
 	Manifest *v1beta2.Manifest
 	Cluster  *clusters.Cluster
@@ -20,13 +21,14 @@ type Target struct {
 	Owner    inventory.Owner
 }
 
-// NewTarget returns a target. The kinds that the module defines may be nil: then the cluster is asked for them.
+// NewTarget returns a Target. The module's own definitions may be nil; the cluster is then asked for their kinds.
 func NewTarget(m *v1beta2.Manifest, c *clusters.Cluster, own map[schema.GroupKind]kinds.Definition) Target {
 	return Target{Manifest: m, Cluster: c, Mapper: kinds.Mapper{Own: own, Cluster: c.Mapper}, Owner: inventory.OwnerOf(m)}
 }
 
-// IsProtected tells whether the removal of the Manifest never deletes an object, and it does not own it. What the agent
-// consists of is protected from modules, and goes with the Manifest that brings the agent.
+// IsProtected reports whether an object is protected from the Manifest: the Manifest does not own it, and its removal
+// never deletes it. The agent's objects are protected from modules. They belong to the Manifest that installs the
+// agent.
 func (t Target) IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 	if t.Manifest != nil && desired.IsAgent(t.Manifest) && reserved.IsAgents(gvk.GroupKind(), name) {
 		return false

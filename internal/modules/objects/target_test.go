@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestTheAgentIsProtectedFromModulesAndGoesWithItsOwnManifest(t *testing.T) {
+func TestTheAgentIsProtectedFromModulesAndRemovedWithItsOwnManifest(t *testing.T) {
 	t.Parallel()
 	module, agent := &v1beta2.Manifest{}, &v1beta2.Manifest{}
 	agent.SetName(shared.RemoteAgentName("one"))
@@ -25,6 +25,6 @@ func TestTheAgentIsProtectedFromModulesAndGoesWithItsOwnManifest(t *testing.T) {
 	require.True(t, protects(module, "apps", "v1", "Deployment", "kyma-system", "skr-webhook"))
 	require.False(t, protects(agent, "apps", "v1", "Deployment", "kyma-system", "skr-webhook"))
 	require.True(t, protects(agent, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "", "kymas.operator.kyma-project.io"),
-		"a Manifest that says it is the agent's has no right to anything else")
+		"the agent's Manifest has no right to anything else")
 	require.True(t, protects(agent, "", "v1", "Namespace", "", "kyma-system"))
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// MaxNamed is how many objects a message names at most.
+// MaxNamed is the maximum number of objects that a message names.
 const MaxNamed = 3
 
-// FirstOf joins the first MaxNamed of a list, sorted, and says how many more there are.
+// FirstOf joins the first MaxNamed entries of a list, sorted, and adds the number of the remaining ones.
 func FirstOf(all []string) string {
 	all = slices.Sorted(slices.Values(all))
 	if len(all) <= MaxNamed {
@@ -22,7 +22,7 @@ func FirstOf(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:MaxNamed], ", "), len(all)-MaxNamed)
 }
 
-// Describe names an object for messages.
+// Describe returns an object's name for messages.
 func Describe(kind string, name types.NamespacedName) string {
 	if name.Namespace == "" {
 		return kind + " " + name.Name
@@ -30,7 +30,7 @@ func Describe(kind string, name types.NamespacedName) string {
 	return kind + " " + name.String()
 }
 
-// Shorten cuts a message of others so that it fits into a status.
+// Shorten cuts a message from another component so that it fits into a status.
 func Shorten(text string) string {
 	const limit = 160
 	return fault.Shorten(text, limit)

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// EndsPass tells whether an error concerns the whole cluster, or our own context, and not one object.
+// EndsPass reports whether an error concerns the whole cluster or our own context, and not a single object.
 func EndsPass(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return true
@@ -22,7 +22,7 @@ func EndsPass(ctx context.Context, err error) bool {
 	return fault.Of(clusters.Classify(err)).Kind == fault.Unreachable
 }
 
-// Sleep waits, unless the context ends before: then it returns the cause.
+// Sleep waits for d. If the context ends earlier, it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Package pullsecret reads the Secret with which remote clusters pull images, from the control plane.
+// Package pullsecret reads the image pull Secret of remote clusters from the control plane.
 package pullsecret
 
 import (
@@ -23,40 +23,40 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/memo"
 )
 
-// ReasonNotFound is the reason of the fault that the Secret is not there. It is not tried again: the Secret's
-// appearance is a change that every Kyma is notified of.
+// ReasonNotFound is the fault's reason if the Secret is missing. It is not retried, because every Kyma is notified
+// when the Secret appears.
 const ReasonNotFound = "ImagePullSecretNotFound"
 
-// fresh is for how long a version that was read is used: a sweep asks once for each Kyma.
+// fresh is how long a version may be used after it was read. A sweep asks for each Kyma, so this saves most reads.
 const fresh = 5 * time.Second
 
-// Source is the Secret. It keeps its version and a digest of its content, never the content.
+// Source reads the Secret. It keeps the Secret's version and a digest of its content, never the content.
 type Source struct {
 	reader  client.Reader
 	key     types.NamespacedName
 	version *memo.Value[desired.SecretVersion]
 
 	mu sync.Mutex
-	// digest is that of the content in the version digestOf.
+	// digest is the digest of the content in the version digestOf.
 	digest   string
 	digestOf desired.SecretVersion
 }
 
-// New returns the Secret of that name in the namespace kcp-system. The reader must not be cached. The clock may be
-// nil.
+// New returns a Source for the Secret with this name in the namespace kcp-system. The reader must not be cached. The
+// clock may be nil.
 func New(reader client.Reader, name string, clock func() time.Time) (*Source, error) {
 	if reader == nil || name == "" {
-		return nil, errors.New("pullsecret: a reader and a name are needed")
+		return nil, errors.New("pullsecret: reader must not be nil and name must not be empty")
 	}
 	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: name}
 	return &Source{reader: reader, key: key, version: memo.New[desired.SecretVersion](fresh, clock)}, nil
 }
 
-// Key is the place of the Secret in the control plane.
+// Key returns the namespace and name of the Secret in the control plane.
 func (s *Source) Key() types.NamespacedName { return s.key }
 
-// Version says which version of the Secret there is, as of a few seconds ago; without uid where there is none. Its
-// content is not read.
+// Version returns the version of the Secret, at most a few seconds old; without a uid if the Secret is missing. It
+// does not read the content.
 func (s *Source) Version(ctx context.Context) (desired.SecretVersion, error) {
 	return s.version.Get(ctx, s.readVersion)
 }
@@ -70,12 +70,12 @@ func (s *Source) readVersion(ctx context.Context) (desired.SecretVersion, error)
 	return s.versionOf(secret), nil
 }
 
-// Read reads the Secret live. That it is not there is a rejected fault.
+// Read reads the Secret live. It returns a rejected fault if the Secret is missing.
 func (s *Source) Read(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := s.reader.Get(ctx, s.key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fault.New(fault.Rejected, ReasonNotFound, "there is no image pull Secret %s in the control plane", s.key)
+		return nil, fault.New(fault.Rejected, ReasonNotFound, "image pull Secret %s not found in the control plane", s.key)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Transient, "ImagePullSecretNotRead", "read image pull Secret %s: %w", s.key, err)
@@ -88,7 +88,7 @@ func (s *Source) Read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// Content is the Digest of the Secret, which is read only when it has another version than when it was last read.
+// Content returns the Digest of the Secret. It reads the Secret only if its version differs from the one last read.
 func (s *Source) Content(ctx context.Context) (string, error) {
 	version, err := s.Version(ctx)
 	if err != nil {
@@ -113,8 +113,8 @@ func (s *Source) versionOf(secret metav1.Object) desired.SecretVersion {
 	}
 }
 
-// Digest distinguishes Secrets of different type or data. It is for comparing in memory and must not be stored where
-// those can read it who may not read the Secret.
+// Digest returns a digest that differs for Secrets of different type or data. It is only for comparisons in memory.
+// It must not be stored where others than the Secret's readers can read it.
 func Digest(secret *corev1.Secret) string {
 	encoded, err := json.Marshal([]any{secret.Type, secret.Data})
 	if err != nil {

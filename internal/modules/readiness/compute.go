@@ -13,13 +13,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// Compute judges an object by the rules of kstatus, and by our own where kstatus takes something for ready that is not.
-// The text says why the object failed, or why it is not ready if that is worth a word. The managed fields are those of
-// live; the object itself may lack them.
+// Compute judges an object by the rules of kstatus, and by stricter rules of our own for some kinds that kstatus
+// reports as ready too early. The text says why the object failed or, if that helps, why it is not ready. Compute
+// takes the managed fields from live; u itself may lack them.
 func Compute(u *unstructured.Unstructured, live metav1.Object) (status.Status, string) {
 	result, err := status.Compute(u)
 	if err != nil {
-		// A custom resource may have conditions, or a status, of any form. Nothing that kstatus knows is in them.
+		// A custom resource may have conditions, or a status, of any form. kstatus knows nothing about such a form, so it
+		// is left out.
 		if result, err = status.Compute(without(u, kinds.PathStatus, "conditions")); err != nil {
 			result, err = status.Compute(without(u, kinds.PathStatus))
 		}
@@ -37,7 +38,7 @@ func Compute(u *unstructured.Unstructured, live metav1.Object) (status.Status, s
 	return result.Status, ""
 }
 
-// computeMore judges what kstatus takes for ready.
+// computeMore judges objects that kstatus reports as ready.
 func computeMore(u *unstructured.Unstructured, live metav1.Object) (status.Status, string) {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: kinds.Pod}:
@@ -46,7 +47,7 @@ func computeMore(u *unstructured.Unstructured, live metav1.Object) (status.Statu
 			return status.FailedStatus, strings.TrimSuffix("the pod ended with a failure: "+reason, ": ")
 		}
 	case schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}:
-		// kstatus takes every one with the strategy OnDelete for ready.
+		// kstatus reports every StatefulSet with the strategy OnDelete as ready.
 		wanted, given, _ := unstructured.NestedInt64(u.Object, kinds.PathSpec, kinds.PathReplicas)
 		ready, _, _ := unstructured.NestedInt64(u.Object, kinds.PathStatus, "readyReplicas")
 		if (!given || wanted > 0) && ready == 0 {
@@ -68,7 +69,7 @@ func computeMore(u *unstructured.Unstructured, live metav1.Object) (status.Statu
 	return status.CurrentStatus, ""
 }
 
-// Healthy reports whether an object is as it is in a ready module.
+// Healthy reports whether an object is in the state that a ready module needs.
 func Healthy(ctx context.Context, a *Autoscalers, u *unstructured.Unstructured, live metav1.Object) (bool, error) {
 	state, _ := Compute(u, live)
 	if state == status.InProgressStatus && isScaled(u, live) {
@@ -77,13 +78,13 @@ func Healthy(ctx context.Context, a *Autoscalers, u *unstructured.Unstructured, 
 	return state == status.CurrentStatus, nil
 }
 
-// isScaled reports whether all that a workload lacks is replicas.
+// isScaled reports whether a workload is not ready only because it was scaled to 0.
 func isScaled(u *unstructured.Unstructured, live metav1.Object) bool {
 	replicas, given, err := unstructured.NestedInt64(u.Object, kinds.PathSpec, kinds.PathReplicas)
 	return err == nil && given && replicas == 0 && scaledToNothing(u, live) != ""
 }
 
-// without returns an object without a field. It shares everything else with the given one.
+// without returns a copy of an object without a field. The copy shares everything else with the original.
 func without(u *unstructured.Unstructured, path ...string) *unstructured.Unstructured {
 	content := maps.Clone(u.Object)
 	for at, i := content, 0; ; i++ {
@@ -111,7 +112,7 @@ func conditionIs(u *unstructured.Unstructured, kind string, value metav1.Conditi
 	return false
 }
 
-// apiAvailable reports whether the server behind an APIService answers, and why not.
+// apiAvailable reports whether the server behind an APIService answers, and if not, why.
 func apiAvailable(u *unstructured.Unstructured) (bool, string) {
 	for _, c := range ConditionsOf(u) {
 		if c.Type == "Available" {
@@ -121,10 +122,10 @@ func apiAvailable(u *unstructured.Unstructured) (bool, string) {
 	return false, "its API is not available yet"
 }
 
-// heldText says what an object that was deleted waits for.
+// heldText returns what a deleted object waits for.
 func heldText(u *unstructured.Unstructured) string {
 	if finalizers := u.GetFinalizers(); len(finalizers) > 0 {
-		return "deleted, and held by its finalizer " + finalizers[0]
+		return "being deleted, waiting for its finalizer " + finalizers[0]
 	}
 	return "being deleted"
 }

@@ -12,54 +12,55 @@ import (
 )
 
 const (
-	// conflictCorrections is how many corrections of an object in a row are a conflict.
+	// conflictCorrections is the number of consecutive corrections of an object that make a conflict.
 	conflictCorrections = 3
-	// firstRest is how long an object in conflict is not corrected after the correction that made it one. Each further
-	// correction doubles this time, up to longestRest. It is shorter than the default interval of the sweep, so that the
-	// next pass corrects again.
+	// firstRest is how long an object is not corrected after the correction that made it a conflict. Each further
+	// correction doubles this time, up to longestRest. firstRest is shorter than the default interval of the sweep, so
+	// that the next pass corrects the object again.
 	firstRest   = 4 * time.Minute
 	longestRest = 24 * time.Hour
-	// longestQuiet is how long at most an object must stay as it should be for the conflict to end.
+	// longestQuiet is the maximum time that an object must stay unchanged before its conflict ends.
 	longestQuiet = time.Hour
-	// rowLimit is after how long two corrections are no longer in a row.
+	// rowLimit is the time after which two corrections no longer count as consecutive.
 	rowLimit = 24 * time.Hour
-	// MaxCorrections limits the list in the status; the latest are kept.
+	// MaxCorrections limits the list in the status. The latest corrections are kept.
 	MaxCorrections = 20
 )
 
-// Values of Correction.Field that are no field of the object's own.
+// Values of Correction.Field that are not fields of the object.
 const (
-	// FieldNone: the object was deleted or replaced.
+	// FieldNone means that the object was deleted or replaced.
 	FieldNone = ""
-	// FieldLabels: the labels by which the object is found were removed.
+	// FieldLabels means that the labels that identify the object were removed.
 	FieldLabels = ".metadata.labels"
-	// FieldDeletion: the object was deleted, and a finalizer, named in place of the manager, holds it.
+	// FieldDeletion means that the object was deleted and a finalizer holds it. Correction.Manager is then the
+	// finalizer.
 	FieldDeletion = ".metadata.deletionTimestamp"
 )
 
-// IsGone reports whether a correction created an object again, or found it again, that was gone from the module.
+// IsGone reports whether the corrected object had been missing: deleted, or without our labels.
 func IsGone(c v1beta2.Correction) bool { return c.Field == FieldNone || c.Field == FieldLabels }
 
-// IsTerminating reports whether this is no correction, but an object that waits for a finalizer.
+// IsTerminating reports whether this entry is not a correction, but an object that waits for a finalizer.
 func IsTerminating(c v1beta2.Correction) bool { return c.Field == FieldDeletion }
 
-// IsConflict reports whether an object was corrected so often in a row that somebody else must change it on purpose, and
-// still does.
+// IsConflict reports whether an object was corrected so often in a row that another manager must be changing it on
+// purpose, and still does.
 func IsConflict(c v1beta2.Correction) bool { return c.Times >= conflictCorrections && !c.Over }
 
-// InRow reports whether a correction now is in a row with the last one.
+// InRow reports whether a correction made now and the last one are consecutive.
 func InRow(c v1beta2.Correction, now time.Time) bool {
 	return IsConflict(c) || now.Sub(c.LastTime.Time) < rowLimit
 }
 
-// NextCorrection is when an object in conflict is corrected again at the earliest.
+// NextCorrection returns the earliest time at which an object in conflict is corrected again.
 func NextCorrection(c v1beta2.Correction) time.Time { return c.LastTime.Add(restOf(c)) }
 
-// Rested reports whether an object in conflict is to be corrected again.
+// Rested reports whether an object in conflict may be corrected again.
 func Rested(c v1beta2.Correction, now time.Time) bool { return !now.Before(NextCorrection(c)) }
 
-// IsQuiet reports whether a conflict has ended if the object is as it should be: nobody changed it since its last correction,
-// which is a while ago.
+// IsQuiet reports whether the last correction is so long ago that the conflict has ended, provided that the object is
+// unchanged.
 func IsQuiet(c v1beta2.Correction, now time.Time) bool {
 	return now.Sub(c.LastTime.Time) >= min(restOf(c), longestQuiet)
 }
@@ -72,16 +73,16 @@ func restOf(c v1beta2.Correction) time.Duration {
 	return min(rest, longestRest)
 }
 
-// Waiting returns the conflict for which an object is not corrected yet: about its existence if it is gone, else about its
-// fields.
+// Waiting returns the conflict that keeps an object from being corrected now: a conflict about its existence if gone
+// is true, otherwise one about its fields.
 func Waiting(corrections []v1beta2.Correction, id string, gone bool, now time.Time) (v1beta2.Correction, bool) {
 	return lists.Find(corrections, func(c v1beta2.Correction) bool {
 		return c.ID == id && IsGone(c) == gone && IsConflict(c) && !Rested(c, now)
 	})
 }
 
-// WithConflicts turns Ready into Warning if there is a conflict about one of the module's objects, or one of them cannot
-// go. A module that waits for its objects says so too.
+// WithConflicts turns Ready into Warning if one of the module's objects is in conflict, or cannot be deleted because
+// of a finalizer. If the module waits for its objects, WithConflicts adds the conflict to the message.
 func WithConflicts(o Observed, corrections []v1beta2.Correction) Observed {
 	if o.State != shared.StateReady && o.Reason != ReasonResourcesPending {
 		return o
@@ -106,7 +107,7 @@ func WithConflicts(o Observed, corrections []v1beta2.Correction) Observed {
 	return o
 }
 
-// DescribeConflict says who does what to which object, and what follows.
+// DescribeConflict returns who does what to which object, and what happens next.
 func DescribeConflict(c v1beta2.Correction) string {
 	object := c.ID
 	if gvk, name, err := (v1beta2.InventoryEntry{ID: c.ID, Version: "v1"}).Object(); err == nil {
@@ -115,20 +116,20 @@ func DescribeConflict(c v1beta2.Correction) string {
 	next := timeText(NextCorrection(c))
 	switch c.Field {
 	case FieldDeletion:
-		return fmt.Sprintf("%s was deleted, and its finalizer %s holds it: it is created again once it is gone", object, ManagerName(c.Manager))
+		return fmt.Sprintf("%s is being deleted and waits for its finalizer %s: it is created again after that", object, ManagerName(c.Manager))
 	case FieldNone:
-		return fmt.Sprintf("%s deletes %s each time it is created: it is created again at %s at the earliest", ManagerName(c.Manager), object, next)
+		return fmt.Sprintf("%s keeps deleting %s: it is created again no earlier than %s", ManagerName(c.Manager), object, next)
 	case FieldLabels:
-		return fmt.Sprintf("%s keeps removing our labels from %s: they are put back at %s at the earliest", ManagerName(c.Manager), object, next)
+		return fmt.Sprintf("%s keeps removing our labels from %s: they are restored no earlier than %s", ManagerName(c.Manager), object, next)
 	default:
-		return fmt.Sprintf("%s keeps changing %s of %s: it is put back at %s at the earliest", ManagerName(c.Manager), c.Field, object, next)
+		return fmt.Sprintf("%s keeps changing %s of %s: it is corrected again no earlier than %s", ManagerName(c.Manager), c.Field, object, next)
 	}
 }
 
-// timeText is a time in messages.
+// timeText formats a time for messages.
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// ManagerName names a field manager for messages.
+// ManagerName returns the name of a field manager for messages.
 func ManagerName(manager string) string {
 	return cmp.Or(manager, "somebody")
 }

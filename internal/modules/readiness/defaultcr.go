@@ -12,11 +12,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// DefaultCROf is the default custom resource that we manage: nil where the policy leaves that to the user. It has our
-// labels, a name, and no status.
+// DefaultCROf returns the default custom resource that we manage; nil if the policy leaves it to the user. The
+// resource has our labels, a name, and no status.
 func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	if m.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
-		return nil, nil //nolint:nilnil // having none is an ordinary case
+		return nil, nil //nolint:nilnil // no default custom resource is an ordinary case
 	}
 	cr, err := m.Spec.DefaultCR()
 	if err != nil {
@@ -40,7 +40,7 @@ func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	return cr, nil
 }
 
-// RecreatesDefaultCR tells whether the default custom resource is created again after a user deleted it.
+// RecreatesDefaultCR reports whether the default custom resource is created again after a user deleted it.
 func RecreatesDefaultCR(m *v1beta2.Manifest) bool {
 	return m.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue
 }

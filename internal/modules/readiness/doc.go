@@ -1,8 +1,19 @@
-// Package readiness observes a module in its cluster and judges what its Manifest's status says.
+// Package readiness observes a module in its cluster and decides which state its Manifest's status shows.
 //
-// Observe reads the module once, and Judge decides: its resources by the rules of kstatus, its manager, and its default
-// custom resource by MapState. Observed is the result. StateChecks and DefaultCROf read what the Manifest says of both.
+//	observed, err := readiness.Observe(ctx, cluster, manifest, readiness.Options{…})
 //
-// Rules: nothing is Ready by default, and nothing is written here. The reasons are part of the API: conditions,
-// alerts and docs name them.
+// Observe reads the module once, without waiting: its resources (Observer.Resources, Compute), its manager
+// (Observer.Manager) and its default custom resource (Observer.ModuleCR, MapState). Judge turns these into one
+// Observed: state, reason and message. WithConflicts adds field ownership conflicts. Several modules that are read
+// together share their LISTs with a Round.
+//
+// DefaultCROf and StateChecks return the default custom resource and the state checks of a Manifest.
+//
+// What must stay true:
+//
+//   - Nothing is Ready by default. A missing or unknown state is Processing.
+//   - Nothing is written here.
+//   - The reasons are part of the API: conditions, alerts and docs/operating.md use their names.
+//   - Messages contain nothing that a container wrote, because that can be secret, and no counts or names of
+//     pods, so that they stay the same over several reads.
 package readiness

@@ -99,18 +99,18 @@ func TestJudge(t *testing.T) {
 	}{
 		{"all is ready and there is no custom resource", ready, ManagerHealth{}, ModuleCR{}, shared.StateReady, ReasonReady, "module is ready"},
 		{"resources are pending", pending, ManagerHealth{}, ModuleCR{}, shared.StateProcessing, ReasonResourcesPending, "waiting for Deployment ns/a, Deployment ns/b to become ready"},
-		{"a resource is gone", missing, ManagerHealth{}, cr(shared.StateError), shared.StateProcessing, ReasonResourcesMissing, "gone and to be created again: Deployment ns/a"},
+		{"a resource is missing", missing, ManagerHealth{}, cr(shared.StateError), shared.StateProcessing, ReasonResourcesMissing, "missing, will be created again: Deployment ns/a"},
 		{"a resource failed", failed, ManagerHealth{}, ModuleCR{}, shared.StateError, ReasonResourcesFailed, "1 of 3 resources failed: Job ns/a (BackoffLimitExceeded)"},
 		{"the manager is not ready", ready, manager, cr(shared.StateReady), shared.StateProcessing, ReasonManagerPending, "Deployment ns/manager"},
-		{"the custom resource is to be created", ready, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true, name: "Sample ns/default"}, shared.StateProcessing, ReasonModuleCRWanted, "creating Sample ns/default"},
-		{"it is not created before the resources are ready", pending, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonResourcesPending, "waiting"},
-		{"a user deleted it", ready, ManagerHealth{}, ModuleCR{Tracked: true, name: "Sample ns/default"}, shared.StateReady, ReasonModuleCRRemoved, "not created again"},
-		{"it reports nothing yet", ready, ManagerHealth{}, cr(shared.StateProcessing), shared.StateProcessing, ReasonModuleCRPending, "Sample ns/default"},
-		{"it reports ready", ready, ManagerHealth{}, cr(shared.StateReady), shared.StateReady, ReasonReady, "module is ready"},
-		{"it reports ready while resources are pending", pending, ManagerHealth{}, cr(shared.StateReady), shared.StateProcessing, ReasonResourcesPending, "waiting"},
-		{"it reports a warning", ready, ManagerHealth{}, cr(shared.StateWarning), shared.StateWarning, ReasonModuleCRWarning, "reports Warning"},
-		{"it reports an error while resources are pending", pending, ManagerHealth{}, cr(shared.StateError), shared.StateError, ReasonModuleCRError, "reports Error"},
-		{"it is being deleted", ready, ManagerHealth{}, cr(shared.StateDeleting), shared.StateProcessing, ReasonModuleCRDeleting, "is being deleted"},
+		{"the custom resource has to be created", ready, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true, name: "Sample ns/default"}, shared.StateProcessing, ReasonModuleCRWanted, "creating Sample ns/default"},
+		{"the custom resource is not created before the resources are ready", pending, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonResourcesPending, "waiting"},
+		{"a user deleted the custom resource", ready, ManagerHealth{}, ModuleCR{Tracked: true, name: "Sample ns/default"}, shared.StateReady, ReasonModuleCRRemoved, "not created again"},
+		{"the custom resource reports nothing yet", ready, ManagerHealth{}, cr(shared.StateProcessing), shared.StateProcessing, ReasonModuleCRPending, "Sample ns/default"},
+		{"the custom resource reports ready", ready, ManagerHealth{}, cr(shared.StateReady), shared.StateReady, ReasonReady, "module is ready"},
+		{"the custom resource reports ready while resources are pending", pending, ManagerHealth{}, cr(shared.StateReady), shared.StateProcessing, ReasonResourcesPending, "waiting"},
+		{"the custom resource reports a warning", ready, ManagerHealth{}, cr(shared.StateWarning), shared.StateWarning, ReasonModuleCRWarning, "reports Warning"},
+		{"the custom resource reports an error while resources are pending", pending, ManagerHealth{}, cr(shared.StateError), shared.StateError, ReasonModuleCRError, "reports Error"},
+		{"the custom resource is being deleted", ready, ManagerHealth{}, cr(shared.StateDeleting), shared.StateProcessing, ReasonModuleCRDeleting, "is being deleted"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

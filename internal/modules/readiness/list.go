@@ -19,8 +19,8 @@ import (
 
 type objectsByName map[types.NamespacedName]*unstructured.Unstructured
 
-// list reads the objects of a kind that a selector selects, by the names of their Manifests. Of definitions, which are very large
-// and known to be established since they were applied, only the metadata is read.
+// list reads the objects of a kind that match a selector, by the names of their Manifests. Of definitions it reads
+// only the metadata, because they are very large, and known to be established since they were applied.
 func list(
 	ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, resource kinds.Resource, selector string,
 ) (map[string]objectsByName, error) {
@@ -59,33 +59,33 @@ func list(
 	return found, objects.IgnoreUnserved(err)
 }
 
-// Round is one read of each of several modules, with one LIST for each kind and cluster instead of one for each module. It is safe
-// for concurrent use.
+// Round is one read of several modules. It sends one LIST for each kind and cluster instead of one for each module.
+// It is safe for concurrent use.
 type Round struct {
 	selector string
 	mu       sync.Mutex
 	lists    map[listed]*sharedList
 }
 
-// listed is what a LIST is of.
+// listed identifies a LIST.
 type listed struct {
 	cluster *clusters.Cluster
 	gvk     schema.GroupVersionKind
 }
 
-// sharedList is a LIST, which has its result once done is closed.
+// sharedList is a LIST. found and err are valid after done is closed.
 type sharedList struct {
 	done  chan struct{}
 	found map[string]objectsByName
 	err   error
 }
 
-// NewRound returns a round for modules with Manifests of these names.
+// NewRound returns a Round for modules with Manifests of these names.
 func NewRound(manifests []string) *Round {
 	return &Round{selector: inventory.SelectorOf(manifests...), lists: map[listed]*sharedList{}}
 }
 
-// listLimit limits a shared LIST, which does not end with the read of the module that began it.
+// listLimit limits a shared LIST. The LIST does not end with the read of the module that began it.
 const listLimit = 8 * time.Second
 
 // list waits for the LIST that the first module of the round began.

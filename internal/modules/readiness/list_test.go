@@ -40,10 +40,10 @@ func TestModulesOfARoundShareTheListOfAKind(t *testing.T) {
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	resource := kinds.Resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps")}
 
-	// The reader that begins the LIST gives up while it is under way.
+	// The reader that began the LIST gives up while the LIST is in progress.
 	asked, answer := make(chan struct{}), make(chan struct{})
 	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		close(asked) // panics when there is a second LIST
+		close(asked) // panics if there is a second LIST
 		<-answer
 		return false, nil, nil
 	})
@@ -57,7 +57,7 @@ func TestModulesOfARoundShareTheListOfAKind(t *testing.T) {
 	for i, name := range names {
 		readers.Go(func() {
 			found, _ := round.list(t.Context(), c, gvk, resource)
-			assert.Len(t, found, modules, "only those that were asked for")
+			assert.Len(t, found, modules, "only the requested modules")
 			assert.Len(t, found[name], 1)
 			assert.NotNil(t, found[name][types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("settings-%d", i)}])
 		})

@@ -14,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/statecheck"
 )
 
-// ReportedState is the state that the default custom resource gives a Manifest's module. If only workloads count it is
-// Ready, whatever the custom resource says, so that it never decides.
+// ReportedState returns the state that the default custom resource gives a Manifest's module. If only workloads
+// count, ReportedState returns Ready, so that the custom resource never decides.
 func ReportedState(rule shared.StateRule, m *v1beta2.Manifest, cr *unstructured.Unstructured) (shared.State, error) {
 	if rule.OnlyWorkloads() {
 		return shared.StateReady, nil
@@ -27,10 +27,10 @@ func ReportedState(rule shared.StateRule, m *v1beta2.Manifest, cr *unstructured.
 	return MapState(cr, checks), nil
 }
 
-// MapState reads the state of a module from its custom resource: by the checks where there are any, else from
-// `.status.state`. The first check that matches and is not for Ready decides; the module is Ready when, for every path of
-// a check for Ready, one of the checks for this path matches. No state or an unknown one is Processing: nothing is Ready
-// by default.
+// MapState reads the state of a module from its custom resource: with the checks if there are any, and from
+// `.status.state` otherwise. The first matching check that is not for Ready decides. The module is Ready if, for
+// every path of a check for Ready, one of the checks for this path matches. A missing or unknown state is Processing,
+// because nothing is Ready by default.
 func MapState(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck) shared.State {
 	if !cr.GetDeletionTimestamp().IsZero() {
 		return shared.StateDeleting
@@ -70,7 +70,7 @@ func mapChecks(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck)
 	return shared.StateReady
 }
 
-// valueAt evaluates a JSONPath; a missing value is "".
+// valueAt evaluates a JSONPath; "" if the value is missing.
 func valueAt(cr *unstructured.Unstructured, path string) string {
 	parser, err := statecheck.Parse(path)
 	if err != nil {
@@ -83,8 +83,9 @@ func valueAt(cr *unstructured.Unstructured, path string) string {
 	return text.String()
 }
 
-// StateChecks are the checks that the Manifest carries. Invalid ones are an error that no retry resolves: without them,
-// the state would be read from another place than the module's team says, and an invalid path would never match.
+// StateChecks returns the Manifest's state checks. Invalid checks are an error that no retry resolves. If they were
+// ignored, the state would be read from another place than the module's team defined, and an invalid path would never
+// match.
 func StateChecks(m *v1beta2.Manifest) ([]v1beta2.CustomStateCheck, error) {
 	encoded := m.Annotations[desired.AnnotationCustomStateCheck]
 	if encoded == "" {

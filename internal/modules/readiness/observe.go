@@ -23,11 +23,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// Options say how a module's state is read.
+// Options configures how a module's state is read.
 type Options struct {
-	// Rule says whose state counts.
+	// Rule decides which states count.
 	Rule shared.StateRule
-	// RemoteNamespace is where an object of a module is that names no namespace.
+	// RemoteNamespace is the namespace of a module's objects that name none.
 	RemoteNamespace string
 	// Patience is how long a workload may be pending before its pods are read for the reason.
 	Patience time.Duration
@@ -36,9 +36,10 @@ type Options struct {
 	Round *Round
 }
 
-// Observe reads the state of a module, once and without waiting: its resources, its manager, its custom resource. It
-// costs one request per kind that counts (Counts), one for the module's custom resource, and one for a manager that is
-// not among the module's resources. For a workload that has been pending for longer than options.Patience, it reads the pods.
+// Observe reads the state of a module once, without waiting: its resources, its manager and its custom resource. It
+// costs one request per kind that counts (Counts), one for the module's custom resource, and one for a manager that
+// is not among the module's resources. If a workload has been pending for longer than options.Patience, Observe also
+// reads its pods.
 func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, options Options) (Observed, error) {
 	o := NewObserver(objects.NewTarget(m, c, nil), options.Rule, options.Clock())
 	o.round = options.Round
@@ -75,16 +76,16 @@ type Observer struct {
 	rule  shared.StateRule
 	round *Round
 	mu    sync.Mutex
-	// Seen are the objects that were read in full, by inventory id.
+	// Seen holds the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
-	// unready are the workloads that are not ready, and others the other objects that are not.
+	// unready holds the workloads that are not ready, and others the other objects that are not.
 	unready, others []unreadyObject
 	autoscalers     *Autoscalers
 	now             time.Time
 	Health
 }
 
-// NewObserver returns an observer that has read nothing yet.
+// NewObserver returns an Observer that has not read anything yet.
 func NewObserver(target objects.Target, rule shared.StateRule, now time.Time) *Observer {
 	return &Observer{Target: target, rule: rule, Seen: map[string]*unstructured.Unstructured{}, autoscalers: NewAutoscalers(target.Cluster), now: now}
 }
@@ -138,7 +139,7 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 		}
 		u, ok := found[name]
 		if !ok {
-			// It may have lost the label by which it is listed.
+			// The object may have lost the label that the LIST selects.
 			if u, err = o.get(ctx, gvk, resource, name); err != nil {
 				return fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
 			}
@@ -160,14 +161,14 @@ func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 	return found[o.Owner.Name], err
 }
 
-// get reads one object; nil when it does not exist.
+// get reads one object; nil if it does not exist.
 func (o *Observer) get(
 	ctx context.Context, gvk schema.GroupVersionKind, resource kinds.Resource, name types.NamespacedName,
 ) (*unstructured.Unstructured, error) {
 	if kinds.ExistenceOnly(gvk) {
 		_, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).Get(ctx, name.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
+			return nil, nil //nolint:nilnil // a missing object is an ordinary case
 		}
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
@@ -176,20 +177,20 @@ func (o *Observer) get(
 	u, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).
 		Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
+		return nil, nil //nolint:nilnil // a missing object is an ordinary case
 	}
 	return u, err
 }
 
-// Note judges one object (Compute), and records the result; u is nil when it does not exist. The managed fields are those
-// of live. It costs a request where somebody scaled a workload to nothing.
+// Note judges one object (Compute) and records the result; u is nil if the object does not exist. Note takes the
+// managed fields from live. It costs a request if somebody scaled a workload to 0.
 func (o *Observer) Note(ctx context.Context, e v1beta2.InventoryEntry, u *unstructured.Unstructured, live metav1.Object) error {
 	gvk, name, _ := e.Object()
 	described := objects.Describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
 	case u == nil && e.UID != "" && inventory.RunsOnce(e), u != nil && e.Ran != "" && !kinds.IsJob(gvk.GroupKind()) && u.GetDeletionTimestamp().IsZero():
-		// It ran, or was cleaned up since: a Job or a hook runs once for a version.
+		// The object ran, or was cleaned up after it ran. A Job or a hook runs once for a version.
 		state = status.CurrentStatus
 	case u == nil:
 	case kinds.ExistenceOnly(gvk):
@@ -236,8 +237,8 @@ func (o *Observer) Note(ctx context.Context, e v1beta2.InventoryEntry, u *unstru
 	return nil
 }
 
-// noteMissing records an object that does not exist. One that somebody deletes each time is not created again at once:
-// until then it counts as failed.
+// noteMissing records an object that does not exist. If somebody keeps deleting it, it is not created again at once
+// and counts as failed meanwhile.
 func (o *Observer) noteMissing(e v1beta2.InventoryEntry, described string) {
 	if e.UID == "" {
 		o.pending = append(o.pending, described)
@@ -245,14 +246,14 @@ func (o *Observer) noteMissing(e v1beta2.InventoryEntry, described string) {
 	}
 	if o.Manifest != nil {
 		if c, waits := Waiting(o.Manifest.Status.Corrections, e.ID, true, o.now); waits {
-			o.failed = append(o.failed, fmt.Sprintf("%s (deleted each time it is created; created again at %s)", described, timeText(NextCorrection(c))))
+			o.failed = append(o.failed, fmt.Sprintf("%s (somebody keeps deleting it; created again at %s)", described, timeText(NextCorrection(c))))
 			return
 		}
 	}
 	o.missing = append(o.missing, described)
 }
 
-// Manager reads the workload that spec.manager names, if the rule asks for it.
+// Manager reads the workload that spec.manager names, unless only workloads count.
 func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNamespace string) (ManagerHealth, error) {
 	if m.Spec.Manager == nil || o.rule.OnlyWorkloads() {
 		return ManagerHealth{}, nil
@@ -280,7 +281,7 @@ func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNames
 	return found, nil
 }
 
-// once reads an object, unless it has been read already.
+// once reads an object unless it has already been read.
 func (o *Observer) once(
 	ctx context.Context, gvk schema.GroupVersionKind, resource kinds.Resource, name types.NamespacedName,
 ) (*unstructured.Unstructured, error) {

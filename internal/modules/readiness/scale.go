@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// scaledToNothing says why a workload has no pod that should have one. It returns "" if the workload has pods, or if the
-// module itself renders it without any. The managed fields are those of the live object.
+// scaledToNothing returns why a workload that should have pods has none. It returns "" if the workload has pods, or
+// if the module itself renders it without any. It takes the managed fields from live.
 func scaledToNothing(u *unstructured.Unstructured, live metav1.Object) string {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}, schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet},
@@ -38,7 +38,7 @@ func scaledToNothing(u *unstructured.Unstructured, live metav1.Object) string {
 		for _, field := range []string{"nodeSelector", "affinity"} {
 			path := fieldpath.MakePathOrDie(kinds.PathSpec, "template", kinds.PathSpec, field)
 			if manager := managerBelow(live.GetManagedFields(), path); manager != "" {
-				return fmt.Sprintf("no node takes its pods, %s changed %s", manager, path)
+				return fmt.Sprintf("no node matches its pods, because %s changed %s", manager, path)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func managerOf(managed []metav1.ManagedFieldsEntry, path fieldpath.Path) string 
 	return ""
 }
 
-// managerBelow returns another manager than us that owns a field below a path; "" if none does.
+// managerBelow returns a manager other than us that owns a field below a path; "" if there is none.
 func managerBelow(managed []metav1.ManagedFieldsEntry, path fieldpath.Path) string {
 	for i := range managed {
 		if managed[i].Manager == shared.FieldManagerModuleResources {
@@ -70,8 +70,8 @@ func managerBelow(managed []metav1.ManagedFieldsEntry, path fieldpath.Path) stri
 	return ""
 }
 
-// Autoscalers finds the HorizontalPodAutoscalers that target workloads of one cluster. It lists a namespace once, when a
-// workload there was scaled by somebody else; KEDA makes such an autoscaler for each of its ScaledObjects.
+// Autoscalers finds the HorizontalPodAutoscalers that target workloads of one cluster. It lists a namespace once,
+// when somebody else scaled a workload there. KEDA creates a HorizontalPodAutoscaler for each of its ScaledObjects.
 type Autoscalers struct {
 	cluster *clusters.Cluster
 
@@ -79,13 +79,13 @@ type Autoscalers struct {
 	listed map[string][]unstructured.Unstructured
 }
 
-// NewAutoscalers returns Autoscalers that have read nothing yet.
+// NewAutoscalers returns Autoscalers that have not read anything yet.
 func NewAutoscalers(cluster *clusters.Cluster) *Autoscalers {
 	return &Autoscalers{cluster: cluster, listed: map[string][]unstructured.Unstructured{}}
 }
 
-// Scales reports whether an autoscaler targets a workload. If that cannot be read, it assumes so: the number is then left
-// as it is.
+// Scales reports whether an autoscaler targets a workload. If the autoscalers cannot be read, it returns true, so
+// that the number of replicas is left alone.
 func (a *Autoscalers) Scales(ctx context.Context, kind, namespace, name string) (bool, error) {
 	_, found, err := a.of(ctx, kind, namespace, name)
 	if err != nil && !objects.EndsPass(ctx, err) {
@@ -94,7 +94,7 @@ func (a *Autoscalers) Scales(ctx context.Context, kind, namespace, name string) 
 	return found, err
 }
 
-// idles reports whether an autoscaler may scale a workload to nothing: KEDA does, and one whose minimum is 0.
+// idles reports whether an autoscaler may scale a workload to 0: an autoscaler of KEDA, or one with a minimum of 0.
 func (a *Autoscalers) idles(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
 	autoscaler, found, err := a.of(ctx, u.GetKind(), u.GetNamespace(), u.GetName())
 	if err != nil && !objects.EndsPass(ctx, err) {

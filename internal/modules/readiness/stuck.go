@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// podsRead is how many pods of a workload are read: usually all fail for the same reason.
+	// podsRead is how many pods of a workload are read. Usually all fail for the same reason.
 	podsRead = 50
-	// eventsRead is how many Events of an object are read: equal ones are counted in one Event.
+	// eventsRead is how many Events of an object are read. Equal Events are counted in one.
 	eventsRead = 100
-	// eventsAfter is how long an object is waited for before its Events are read.
+	// eventsAfter is how long a module waits for an object before the object's Events are read.
 	eventsAfter = time.Minute
-	// imagePull is reported for both waiting reasons of an image that cannot be pulled: a pod alternates between them.
+	// imagePull replaces both waiting reasons of an image that cannot be pulled, because a pod alternates between them.
 	imagePull = "ImagePullBackOff"
 	// crashLoop is the waiting reason of a container that exits repeatedly.
 	crashLoop = "CrashLoopBackOff"
 )
 
-// explain reads why objects are not ready: from the pods of workloads that failed, or that have been pending for too long,
-// and from the Events of everything else that has been waited for. It costs nothing while a module is healthy or was
-// installed just now, and otherwise one request for each of the first such objects.
+// explain reads why objects are not ready: from the pods of workloads that failed or have been pending for too long,
+// and from the Events of all other objects that are waited for. It costs nothing while a module is healthy or was
+// just installed. Otherwise it costs one request for each of the first few unready objects.
 func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Time, patience time.Duration) error {
 	slices.SortFunc(o.unready, func(a, b unreadyObject) int { return cmp.Compare(a.described, b.described) })
 	read := 0
@@ -49,7 +49,7 @@ func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Ti
 		case err != nil && objects.EndsPass(ctx, err):
 			return fmt.Errorf("list the pods of %s: %w", w.described, err)
 		case err != nil, reason == "":
-			// Where reading pods is forbidden, the status of the workload is all that is reported.
+			// If reading pods is forbidden, only the status of the workload is reported.
 		case w.why != "":
 			o.failed = replace(o.failed, w.failed(), w.described+" ("+objects.Shorten(w.why)+"; "+reason+")")
 		default:
@@ -60,7 +60,7 @@ func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Ti
 	return o.explainOthers(ctx, now.Sub(PendingSince(m)), objects.MaxNamed-read)
 }
 
-// explainOthers adds to the first objects that are waited for what their latest Event says.
+// explainOthers adds the text of the latest Event to the first objects that are waited for.
 func (o *Observer) explainOthers(ctx context.Context, waited time.Duration, most int) error {
 	if waited < eventsAfter {
 		return nil
@@ -78,7 +78,8 @@ func (o *Observer) explainOthers(ctx context.Context, waited time.Duration, most
 	return nil
 }
 
-// eventReason returns what the latest Event of an object says, shortened; "" if there is none. Events go after an hour.
+// eventReason returns the shortened text of an object's latest Event; "" if there is none. Events expire after an
+// hour.
 func (o *Observer) eventReason(ctx context.Context, u *unstructured.Unstructured) (string, error) {
 	found, err := o.Cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("events")).
 		Namespace(cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)).
@@ -89,7 +90,7 @@ func (o *Observer) eventReason(ctx context.Context, u *unstructured.Unstructured
 	return latestEvent(found.Items), nil
 }
 
-// latestEvent returns reason and message of the latest of some Events.
+// latestEvent returns the reason and message of the latest Event.
 func latestEvent(all []unstructured.Unstructured) string {
 	newest, text := time.Time{}, ""
 	for i := range all {
@@ -112,7 +113,7 @@ func latestEvent(all []unstructured.Unstructured) string {
 type unreadyObject struct {
 	described string
 	object    *unstructured.Unstructured
-	// why it failed, if it did.
+	// why is the reason if the object failed.
 	why string
 }
 
@@ -125,7 +126,8 @@ func replace(all []string, old, by string) []string {
 	return all
 }
 
-// PendingSince is since when the Manifest says that its resources are not available; in the far future where it does not.
+// PendingSince returns since when the Manifest's resources have been unavailable according to its conditions; a time
+// in the far future if they are available.
 func PendingSince(m *v1beta2.Manifest) time.Time {
 	c := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionResources))
 	if c == nil || c.Status != metav1.ConditionFalse {
@@ -134,8 +136,8 @@ func PendingSince(m *v1beta2.Manifest) time.Time {
 	return c.LastTransitionTime.Time
 }
 
-// progressed is when a workload last reported progress with its present template; its creation, for one that reports
-// nothing.
+// progressed returns when a workload last reported progress with its present template; its creation time if it
+// reports none.
 func progressed(u *unstructured.Unstructured) time.Time {
 	for _, c := range ConditionsOf(u) {
 		if c.Type == "Progressing" && c.Status == metav1.ConditionTrue {
@@ -152,7 +154,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// WorkloadCondition is what the conditions of all workloads have in common.
+// WorkloadCondition has the fields that the conditions of all workloads share.
 type WorkloadCondition struct {
 	Type           string                 `json:"type"`
 	Status         metav1.ConditionStatus `json:"status"`
@@ -161,7 +163,7 @@ type WorkloadCondition struct {
 	LastUpdateTime metav1.Time            `json:"lastUpdateTime"`
 }
 
-// ConditionsOf reads the conditions of an object; none where they cannot be read.
+// ConditionsOf returns the conditions of an object; nil if they cannot be read.
 func ConditionsOf(u *unstructured.Unstructured) []WorkloadCondition {
 	var read struct {
 		Conditions []WorkloadCondition `json:"conditions"`
@@ -173,7 +175,7 @@ func ConditionsOf(u *unstructured.Unstructured) []WorkloadCondition {
 	return read.Conditions
 }
 
-// podsReason is why the pods of a workload cannot run, by the newest of them that says so; empty when none does.
+// podsReason returns why the pods of a workload cannot run, from the newest pod that has a reason; empty if none has.
 func (o *Observer) podsReason(ctx context.Context, workload *unstructured.Unstructured) (string, error) {
 	if workload.GetKind() == kinds.Pod {
 		return reasonOf([]unstructured.Unstructured{*workload}), nil
@@ -181,7 +183,7 @@ func (o *Observer) podsReason(ctx context.Context, workload *unstructured.Unstru
 	var selector metav1.LabelSelector
 	found, _, _ := unstructured.NestedMap(workload.Object, kinds.PathSpec, "selector")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, &selector); err != nil || len(found) == 0 {
-		return "", nil //nolint:nilerr // it selects no pods that could be read
+		return "", nil //nolint:nilerr // the workload has no selector for its pods
 	}
 	resource := corev1.SchemeGroupVersion.WithResource("pods")
 	pods, err := o.Cluster.Dynamic.Resource(resource).Namespace(workload.GetNamespace()).
@@ -192,7 +194,7 @@ func (o *Observer) podsReason(ctx context.Context, workload *unstructured.Unstru
 	return reasonOf(pods.Items), nil
 }
 
-// reasonOf is why the newest pod that cannot run does not; empty when there is none.
+// reasonOf returns why the newest pod that cannot run does not run; empty if all can.
 func reasonOf(pods []unstructured.Unstructured) string {
 	newest, reason := metav1.Time{}, ""
 	for i := range pods {
@@ -207,8 +209,9 @@ func reasonOf(pods []unstructured.Unstructured) string {
 	return reason
 }
 
-// whyNotRunning says why a pod cannot run; empty where it can. It has neither the pod's name nor a count, so that it
-// stays the same over several reads, and nothing that a container itself wrote, which may be secret.
+// whyNotRunning returns why a pod cannot run; empty if it can. The text contains neither the pod's name nor a count,
+// so that it stays the same over several reads. It contains nothing that a container wrote, because that may be
+// secret.
 func whyNotRunning(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -235,8 +238,8 @@ func whyNotRunning(pod *corev1.Pod) string {
 	return ""
 }
 
-// crashed is how a container exited that is not ready and was restarted, also while it runs until its next exit; nil
-// where it did not fail.
+// crashed returns how a restarted container that is not ready last exited, even while the container runs again; nil
+// if it did not fail.
 func crashed(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if c.Ready || c.RestartCount == 0 {
 		return nil
@@ -264,7 +267,7 @@ func pullText(c corev1.ContainerStatus) string {
 
 func exitText(last *corev1.ContainerStateTerminated) string {
 	if last == nil {
-		return "it exits again and again"
+		return "it exits repeatedly"
 	}
 	text := fmt.Sprintf("it exits with code %d", last.ExitCode)
 	if last.Reason != "" {

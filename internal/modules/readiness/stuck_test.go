@@ -43,7 +43,7 @@ func TestWhyAPodCannotRun(t *testing.T) {
 			of(waiting("ImagePullBackOff", `Back-off pulling image "example.com/operator:1.0.0": ErrImagePull: failed to resolve "example.com/operator:1.0.0": not found`)),
 			`container operator: ImagePullBackOff: failed to resolve "example.com/operator:1.0.0": not found`,
 		},
-		"a container that exits, without what it wrote": {of(crashed), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)"},
+		"a container that exits, without its output": {of(crashed), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)"},
 		"the same, while it runs again": {
 			of(running(func(*corev1.ContainerStatus) {})), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)",
 		},
@@ -71,7 +71,7 @@ func TestWhyAPodCannotRun(t *testing.T) {
 		},
 		"an init container": {
 			corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("CrashLoopBackOff", "")}},
-			"container operator: CrashLoopBackOff: it exits again and again",
+			"container operator: CrashLoopBackOff: it exits repeatedly",
 		},
 		"a pod without a node": {unschedulable, "Unschedulable: 0/1 nodes are available"},
 	} {

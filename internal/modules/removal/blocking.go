@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// RemoveModuleCRs deletes the default custom resource that we created, and those of users where their owner allowed
-// that, and says what remains that the removal has to wait for.
+// RemoveModuleCRs deletes the default custom resource that we created and, if their owner allowed that, users' custom
+// resources. It returns what the removal still has to wait for; nil if nothing remains.
 func (a *Removals) RemoveModuleCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest) (*readiness.Observed, error) {
 	for waited := time.Duration(0); ; waited += PatiencePause {
 		seen, err := a.BlockingCRs(ctx, r, m)
@@ -36,8 +36,8 @@ func (a *Removals) RemoveModuleCRs(ctx context.Context, r *Remover, m *v1beta2.M
 	}
 }
 
-// BlockingCRs finds the custom resources that a removal has to wait for. Where another Kyma has a kind as well, that
-// stays with all its custom resources, and blocks nothing.
+// BlockingCRs returns the custom resources that a removal has to wait for. If another Kyma has objects of a kind as
+// well, the kind stays with all its custom resources and blocks nothing.
 func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest) (BlockingCRs, error) {
 	seen, err := r.findCRs(ctx, m)
 	if err != nil || seen.own == nil && len(seen.others) == 0 {
@@ -70,7 +70,7 @@ func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manif
 	return seen, nil
 }
 
-// lost returns those of the custom resources whose kind does not stay, of which each kind is asked once.
+// lost returns the custom resources of kinds that do not stay. It calls stays once per kind.
 func lost(crs []foundCR, stays func(foundCR) (bool, error)) ([]foundCR, error) {
 	known := map[schema.GroupKind]bool{}
 	var going []foundCR

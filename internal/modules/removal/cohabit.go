@@ -18,11 +18,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// A cluster states its own identity: one that pretends to be another could keep removals there from deleting what a
-// Kyma in it has as well. So what is handed over to others must be proven to be theirs.
+// A cluster reports its own identity. A cluster that pretends to be another one could keep a removal from deleting
+// objects that a Kyma in that cluster has as well. So before objects are handed over to other Kymas, we verify that
+// these Kymas are really in the cluster.
 
-// isIn tells whether another Kyma is really synchronized into a cluster: its access leads to the same address with the
-// same authority, or its remote Kyma exists there, with its uid and the mark of that Kyma.
+// isIn reports whether another Kyma is really synchronized into a cluster: its access leads to the same address with
+// the same CA, or its remote Kyma exists there with the recorded uid and that Kyma's mark.
 func (a *Removals) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1beta2.Kyma) (bool, error) {
 	theirs, err := a.steps.Options.Clusters.Reach(ctx, kyma.Namespace, kyma.Name)
 	if err == nil && sameAddress(theirs, cluster) {
@@ -39,7 +40,7 @@ func (a *Removals) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1
 	return string(found.UID) == remote.UID && found.Annotations[desired.AnnotationSyncedFrom] == desired.SyncedFrom(kyma), nil
 }
 
-// isOwn tells whether a cluster really is the control plane's own: the Manifest exists there.
+// isOwn reports whether a cluster really is the control plane's own cluster, because the Manifest exists there.
 func isOwn(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if cluster.IsControlPlane() {
 		return true, nil
@@ -55,13 +56,13 @@ func sameAddress(a, b *clusters.Cluster) bool {
 	return a.Config != nil && b.Config != nil && a.Config.Host == b.Config.Host && len(a.Config.CAData) > 0 && bytes.Equal(a.Config.CAData, b.Config.CAData)
 }
 
-// readOwn reads an object of ours in a cluster; nil where it does not exist.
+// readOwn reads one of our objects in a cluster; nil if it does not exist.
 func readOwn(ctx context.Context, cluster *clusters.Cluster, kind string, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(kind))
 	err := cluster.Client.Get(ctx, name, found)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil //nolint:nilnil // being gone is an ordinary case
+		return nil, nil //nolint:nilnil // a missing object is an ordinary case
 	}
 	if err != nil {
 		return nil, clusters.Classify(fmt.Errorf("read %s %s: %w", kind, name, err))

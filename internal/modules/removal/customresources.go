@@ -22,29 +22,29 @@ import (
 )
 
 const (
-	// namedCRs is how many of the custom resources that block a removal are named, and namedBytes how long their names
-	// may be together: an Event has 1024 bytes.
+	// namedCRs is how many custom resources that block a removal are named, and namedBytes is how long their names may
+	// be in total. An Event has room for 1024 bytes.
 	namedCRs   = 10
 	namedBytes = 500
-	// countedCRs is how many of them, of one kind, are counted at most: the removal is blocked anyway.
+	// countedCRs is the maximum number of custom resources of one kind that are counted. The removal is blocked anyway.
 	countedCRs = 100
 )
 
-// BlockingCRs are the custom resources that a removal waits for.
+// BlockingCRs holds the custom resources that a removal waits for.
 type BlockingCRs struct {
-	// module and mark name the module and its Manifest.
+	// module and mark identify the module and its Manifest.
 	module, mark string
-	// own is the default custom resource that is ours to delete, while it exists.
+	// own is the existing default custom resource that we have to delete; nil if there is none.
 	own *foundCR
-	// stays is the default custom resource when it carries Helm's annotation that it is kept.
+	// stays is the default custom resource if Helm's annotation keeps it.
 	stays *foundCR
-	// others are those that users created, in order; with the policy Ignore the default one is among them.
+	// others holds users' custom resources in order. With the policy Ignore, they include the default custom resource.
 	others []foundCR
-	// allowed is true when their owner allowed that they are deleted with the module.
+	// allowed is true if the owner allowed that users' custom resources are deleted with the module.
 	allowed bool
 }
 
-// foundCR is a custom resource, and how to address it.
+// foundCR is a custom resource with its API resource.
 type foundCR struct {
 	kind     schema.GroupKind
 	resource schema.GroupVersionResource
@@ -55,7 +55,7 @@ func (f foundCR) String() string {
 	return objects.Describe(f.kind.Kind, types.NamespacedName{Namespace: f.meta.Namespace, Name: f.meta.Name})
 }
 
-// findCRs finds what remains, in all namespaces, of the kinds that may hold users' data
+// findCRs returns the remaining custom resources, in all namespaces, of kinds that may hold users' data
 // (docs/design/deletion-and-purge.md#users-data).
 func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs, error) {
 	seen := BlockingCRs{module: m.ModuleName(), mark: inventory.MarkOf(m)}
@@ -90,8 +90,8 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 	return seen, err
 }
 
-// crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
-// version, as when its conversion webhook is down, the kind is listed in another.
+// crsOf lists the custom resources of one kind that a removal waits for. If the API server cannot answer in one
+// version, for example because its conversion webhook is down, crsOf lists the kind in another version.
 func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own, stays *foundCR, others []foundCR, err error) {
 	_, err = inOneOf(kind.resources, func(resource kinds.Resource) error {
 		own, stays, others = nil, nil, nil
@@ -101,7 +101,7 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr) && inventory.IsKept(cr):
 				stays = &found
 			case inventory.IsKept(cr):
-				// Its definition stays as well.
+				// The resource's definition stays as well.
 			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr):
 				own = &found
 			case !module.owns(cr):
@@ -112,7 +112,7 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 	return own, stays, others, err
 }
 
-// toDelete are those that have to be deleted and are not being deleted yet.
+// toDelete returns the custom resources that have to be deleted and are not being deleted yet.
 func (b BlockingCRs) toDelete() []foundCR {
 	var all []foundCR
 	if b.own != nil {
@@ -124,11 +124,11 @@ func (b BlockingCRs) toDelete() []foundCR {
 	return slices.DeleteFunc(all, func(cr foundCR) bool { return !cr.meta.DeletionTimestamp.IsZero() })
 }
 
-// usersBlock tells whether users' custom resources block the removal.
+// usersBlock reports whether users' custom resources block the removal.
 func (b BlockingCRs) usersBlock() bool { return len(b.others) > 0 && !b.allowed }
 
-// Waiting says what the removal waits for; nil when no custom resource remains. Clients know the message; the hint
-// names the custom resources.
+// Waiting returns what the removal waits for; nil if no custom resource remains. Clients compare the message word for
+// word, so the hint names the custom resources.
 func (b BlockingCRs) Waiting() *readiness.Observed {
 	o := &readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonWaitingForModuleCR, Message: shared.MessageWaitingForModuleCRsDeletion}
 	switch {
@@ -139,14 +139,14 @@ func (b BlockingCRs) Waiting() *readiness.Observed {
 	case len(b.others) > 0:
 		o.Hint = fmt.Sprintf("%s are being deleted, as the annotation %s allows: %s", b.count(), shared.AnnotationDeleteUserData, b.names())
 	case b.own != nil:
-		o.Hint = "the module's operator has to release " + b.own.String()
+		o.Hint = "waiting for the module's operator to remove the finalizers of " + b.own.String()
 	default:
 		return nil
 	}
 	return o
 }
 
-// count says how many custom resources of users there are, as far as they were counted.
+// count returns the number of users' custom resources, up to countedCRs.
 func (b BlockingCRs) count() string {
 	switch n := len(b.others); {
 	case n == 1:
@@ -158,7 +158,7 @@ func (b BlockingCRs) count() string {
 	}
 }
 
-// names lists the names of the first of them.
+// names returns the names of the first custom resources of users.
 func (b BlockingCRs) names() string {
 	named, size := 0, 0
 	all := make([]string, 0, namedCRs)

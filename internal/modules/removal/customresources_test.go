@@ -25,7 +25,7 @@ func TestTheRemovalNamesTheFirstTenThatBlockIt(t *testing.T) {
 	b.own = &own
 	require.Equal(t, &readiness.Observed{
 		State: shared.StateDeleting, Reason: readiness.ReasonWaitingForModuleCR, Message: "waiting for module crs deletion",
-		Hint: "the module's operator has to release Sample ns/default",
+		Hint: "waiting for the module's operator to remove the finalizers of Sample ns/default",
 	}, b.Waiting())
 	for range 12 {
 		b.others = append(b.others, sample("x"))

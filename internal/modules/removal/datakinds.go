@@ -18,8 +18,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// dataKinds are the kinds whose users' objects block a removal: that of the default custom resource, and those that the
-// module's template names, or where it names none, all that the module defines. They are read once.
+// dataKinds returns the kinds whose users' objects block a removal: the default custom resource's kind, and the kinds
+// that the module's template names. If the template names none, these are all kinds that the module defines. They are
+// read once.
 func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKind, error) {
 	if r.data != nil {
 		return r.data, nil
@@ -33,7 +34,7 @@ func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 		}
 		for plural, of := range served {
 			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}, resources: resourcesOf(group, plural, of)}
-			// Lifecycle Manager's own objects are no module's, even if they are in an inventory.
+			// Lifecycle Manager's own objects belong to no module, even if they are in an inventory.
 			if !is(plural, of.Kind) || known[kind.GroupKind] || reserved.Object(kind.GroupKind, types.NamespacedName{}) != "" {
 				continue
 			}
@@ -69,16 +70,16 @@ func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 	return all, nil
 }
 
-// associatedKinds are the custom kinds that the module's template names. What Kubernetes itself defines stays when the
-// module is removed.
+// associatedKinds returns the custom kinds that the module's template names. Built-in kinds are left out, because
+// they stay when the module is removed.
 func associatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
 	return lists.Filter(desired.AssociatedKinds(m), func(kind schema.GroupKind) bool {
 		return kind.Group != "" && !kinds.IsBuiltIn(kind)
 	})
 }
 
-// ownDefinitions names the definitions of the inventory that exist and carry our mark: those that are deleted with the
-// module.
+// ownDefinitions returns the names of definitions in the inventory that exist and carry our mark. They are deleted
+// with the module.
 func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
 	var wanted []types.NamespacedName
 	var kind schema.GroupVersionKind
@@ -104,7 +105,7 @@ func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.Inventor
 	for _, name := range wanted {
 		ours, there := listed[name.Name]
 		if !there {
-			// It may have lost the label by which it is listed.
+			// The definition may have lost the label that the LIST selects.
 			live, _, err := r.Live(ctx, kind, name)
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", objects.Describe(kind.Kind, name), err)
@@ -118,11 +119,11 @@ func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.Inventor
 	return all, nil
 }
 
-// moduleObjects are the module's own objects: those of its kinds that are not its users'.
+// moduleObjects identifies the module's own objects among those of its kinds. All others are its users'.
 type moduleObjects struct {
 	owner inventory.Owner
 	uids  map[types.UID]bool
-	// defaultKind is the default custom resource, where that is ours to delete.
+	// defaultKind is the kind of the default custom resource if we have to delete it.
 	defaultKind schema.GroupKind
 	defaultCR   *v1beta2.DefaultCRRecord
 }
@@ -144,8 +145,9 @@ func (r *Remover) objectsOf(m *v1beta2.Manifest) moduleObjects {
 	return own
 }
 
-// owns tells whether an object is the module's own: it came with the module, one of the module's objects owns it, or
-// another object controls it, which then counts instead.
+// owns reports whether an object is the module's own: it was installed with the module, or one of the module's
+// objects owns it. An object with another controller also counts as the module's, because its controller counts
+// instead.
 func (o moduleObjects) owns(cr *metav1.PartialObjectMetadata) bool {
 	if o.owner.Owns(cr) || o.uids[cr.UID] {
 		return true
@@ -155,7 +157,7 @@ func (o moduleObjects) owns(cr *metav1.PartialObjectMetadata) bool {
 	})
 }
 
-// eachCR calls visit for the objects of a kind, in all namespaces, until enough returns true.
+// eachCR calls visit for the objects of a kind in all namespaces, page by page, until enough returns true.
 func (r *Remover) eachCR(ctx context.Context, resource schema.GroupVersionResource, visit func(*metav1.PartialObjectMetadata), enough func() bool) error {
 	return objects.IgnoreUnserved(objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		page, err := r.Cluster.Metadata.Resource(resource).List(ctx, options)
@@ -172,13 +174,14 @@ func (r *Remover) eachCR(ctx context.Context, resource schema.GroupVersionResour
 	}))
 }
 
-// crKind is the kind of the default custom resource as it was created, else as the Manifest has it.
+// crKind returns the kind of the default custom resource: the recorded kind if one was created, otherwise the kind in
+// the Manifest.
 func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
 	if recorded := m.Status.DefaultCR; recorded != nil {
 		gvk, name := inventory.RecordedCR(recorded)
 		return gvk, !kinds.IsProtected(gvk, name)
 	}
-	// What cannot be read cannot have been created, and its kind is unknown.
+	// A resource that cannot be read cannot have been created, and its kind is unknown.
 	cr, err := m.Spec.DefaultCR()
 	if err != nil || cr == nil {
 		return schema.GroupVersionKind{}, false

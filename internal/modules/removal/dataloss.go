@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// lossAllowed tells whether the owner of a module allowed that users' custom resources are deleted with it: at its
-// Manifest, at its Kyma, or at the Kyma in the remote cluster, whose owner's data they are.
+// lossAllowed reports whether users' custom resources may be deleted with the module. The permission is an annotation
+// of the Manifest, of the Kyma, or of the remote Kyma, because the data belongs to the remote cluster's owner.
 func (a *Removals) lossAllowed(ctx context.Context, r *Remover, m *v1beta2.Manifest) (bool, error) {
 	if m.Annotations[shared.AnnotationDeleteUserData] == shared.ValueTrue {
 		return true, nil
@@ -45,7 +45,7 @@ func (a *Removals) lossAllowed(ctx context.Context, r *Remover, m *v1beta2.Manif
 	return string(remote.UID) == kyma.Status.Remote.UID && namesModule(remote, m), nil
 }
 
-// namesModule tells whether a Kyma allows that the data of a module's users is deleted.
+// namesModule reports whether a Kyma allows the deletion of users' data of this module.
 func namesModule(kyma metav1.Object, m *v1beta2.Manifest) bool {
 	for name := range strings.SplitSeq(kyma.GetAnnotations()[shared.AnnotationDeleteUserData], ",") {
 		if name = strings.TrimSpace(name); name != "" && name == m.ModuleName() {
@@ -55,7 +55,7 @@ func namesModule(kyma metav1.Object, m *v1beta2.Manifest) bool {
 	return false
 }
 
-// deleteCRs deletes custom resources, while the module's operator still runs and can release them.
+// deleteCRs deletes custom resources while the module's operator still runs and can remove their finalizers.
 func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest, seen BlockingCRs) error {
 	if seen.stays != nil {
 		name := types.NamespacedName{Namespace: seen.stays.meta.Namespace, Name: seen.stays.meta.Name}

@@ -10,8 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists, is the module's own, and is
-// deleted with it.
+// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists, belongs to the module,
+// and is deleted with it.
 func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource kinds.Resource) error) error {
 	for _, e := range inventory.OfStage(entries, kinds.StageDefinitions) {
 		gvk, name, err := e.Object()

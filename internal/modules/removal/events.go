@@ -9,13 +9,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/manifests"
 )
 
-// recordDataBlocks records which custom resources of users block the removal of a module, and what to do about it.
+// recordDataBlocks records an Event with the users' custom resources that block the removal of a module, and the
+// remedy.
 func recordDataBlocks(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.Waiting().Hint)
 	recorder.RecordOnce(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message, m, manifests.KymaOf(m))
 }
 
-// recordDataDeleted records which custom resources of users are deleted with a module.
+// recordDataDeleted records an Event with the users' custom resources that are deleted with a module.
 func recordDataDeleted(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.Waiting().Hint)
 	recorder.RecordOnce(m, corev1.EventTypeNormal, manifests.EventUserDataDeleted, message, manifests.KymaOf(m))

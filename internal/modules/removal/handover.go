@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// HandOverToOthers returns the entries that nobody else needs, and names the module's objects that stay because
-// somebody does. What others have as well belongs to them from then on.
+// HandOverToOthers returns the entries that nobody else needs, and the names of the module's objects that stay
+// because others use them. Objects that others have in their inventory too belong to them from then on.
 func (a *Removals) HandOverToOthers(ctx context.Context, r *Remover, m *v1beta2.Manifest, entries []v1beta2.InventoryEntry) (own []v1beta2.InventoryEntry, stay []string, err error) {
 	used, err := a.usage(ctx, r, m)
 	if err != nil || len(used.Manifests) == 0 {
@@ -80,9 +80,9 @@ func (a *Removals) HandOverToOthers(ctx context.Context, r *Remover, m *v1beta2.
 	return own, stay, nil
 }
 
-// handOver hands an object over to another Manifest, with its mark where that has the object too: as the successor
-// applies it, where possible, so that the successor finds it as it last applied it. It describes the object when that
-// was ours.
+// handOver hands an object over to another Manifest. If that Manifest has the object in its inventory too, the object
+// gets its mark. If possible, the object is applied as the successor does, so that the successor finds it as it last
+// applied it. handOver returns the object's name if the object was ours.
 func (r *Remover) handOver(ctx context.Context, e v1beta2.InventoryEntry, to *v1beta2.Manifest, next *successor, hasIt bool) (string, error) {
 	gvk, name, err := e.Object()
 	if err != nil || r.IsProtected(gvk, name) {
@@ -121,7 +121,7 @@ func (r *Remover) handOver(ctx context.Context, e v1beta2.InventoryEntry, to *v1
 	return described, nil
 }
 
-// markPatch gives this very version of an object the mark of another Manifest.
+// markPatch returns a patch that gives this resource version of an object the mark of another Manifest.
 func markPatch(live *metav1.PartialObjectMetadata, to inventory.Owner) ([]byte, error) {
 	patch, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
 		"uid": live.UID, "resourceVersion": live.ResourceVersion,

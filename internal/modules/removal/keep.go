@@ -16,18 +16,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// Charts mark objects that hold data by Helm's annotation, and rely on it that these objects outlive the chart. The
-// annotation counts on the live object: there it is as the module's last version applied it, or as the cluster's owner
-// set it by hand, who wants the same. So an object is kept while the version that brings it says so, whatever the next
-// version has.
+// Charts mark objects that hold data with Helm's annotation, and rely on these objects to outlive the chart. We read
+// the annotation from the live object. It is there because the module's last version applied it, or because the
+// cluster's owner set it by hand and wants the same. So the installed version decides whether an object is kept,
+// whatever the next version says.
 
-// keepsOwn is inventory.IsKept for an object that a module brought. The agent is no module: it goes with its cluster.
+// keepsOwn is inventory.IsKept for an object that a module installed. The annotation does not count for the agent,
+// which is no module and is removed with its cluster.
 func (r *Remover) keepsOwn(live metav1.Object) bool {
 	return inventory.IsKept(live) && (r.Manifest == nil || !desired.IsAgent(r.Manifest))
 }
 
-// letStay leaves an object in the cluster for good: without the marks that make it a module's, so that nobody takes it
-// for a leftover and a later installation takes it over like any other existing object.
+// letStay leaves an object in the cluster permanently, without the marks of a module. So nobody takes it for a
+// leftover, and a later installation takes it over like any other existing object.
 func (r *Remover) letStay(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, ours func(metav1.Object) bool) error {
 	if err := r.unmark(ctx, gvk, name, ours); err != nil {
 		return err
@@ -41,7 +42,8 @@ func (r *Remover) letStay(ctx context.Context, gvk schema.GroupVersionKind, name
 	return nil
 }
 
-// definitionStays reports whether the definition of a kind carries the annotation: then its custom resources stay too.
+// definitionStays reports whether the definition of a kind carries Helm's annotation. Its custom resources then stay
+// too.
 func (r *Remover) definitionStays(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
 	if resource.Group == "" || !strings.Contains(resource.Group, ".") {
 		return false, nil

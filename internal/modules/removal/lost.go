@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// RecoverRemoval finds what a Manifest without an inventory has in its cluster, before it is removed: it may have been
-// restored from a backup, which has no status. A cluster that cannot be reached, and of which nothing is known, blocks
-// no removal.
+// RecoverRemoval finds the objects of a Manifest without an inventory before the Manifest is removed. Such a Manifest
+// may come from a backup, which has no status. If its cluster cannot be reached, the Manifest is released, because
+// nothing is known that had to be removed.
 func (a *Removals) RecoverRemoval(ctx context.Context, m *v1beta2.Manifest) error {
 	cluster, err := a.steps.Target(ctx, m)
 	if err == nil {
@@ -33,7 +33,7 @@ func (a *Removals) RecoverRemoval(ctx context.Context, m *v1beta2.Manifest) erro
 	return clusters.Classify(err)
 }
 
-// recordLost writes what was found in the cluster into the status, as if it had never been lost.
+// recordLost writes the objects that were found in the cluster into the status, as if the status had never been lost.
 func (a *Removals) recordLost(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, found []v1beta2.InventoryEntry) error {
 	if len(found) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (a *Removals) recordLost(ctx context.Context, c *clusters.Cluster, m *v1bet
 	})
 }
 
-// intended is the record of a default custom resource that may have been created; see inventory.IsRecorded.
+// intended returns the record of a default custom resource that may have been created; see inventory.IsRecorded.
 func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (*v1beta2.DefaultCRRecord, error) {
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil || wanted == nil {

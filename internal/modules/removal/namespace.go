@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/apply"
 )
 
-// releaseNamespace removes from a namespace that stays what this module set on it: the labels and annotations that are
-// nobody else's. Other objects are unchanged.
+// releaseNamespace removes the labels and annotations that only this module set from a namespace that stays. It does
+// nothing for other kinds.
 func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource) error {
 	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
 		return nil
@@ -39,9 +39,9 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 	return nil
 }
 
-// unmarkNamespace takes our marks off a namespace that does not belong to this module, where the module alone set them:
-// such as one that the module brought before it was unmanaged for the first time. The module's own labels and
-// annotations stay on it, and marks that other modules set stay too, since those own them as well.
+// unmarkNamespace removes our marks from a namespace that does not belong to this module if only this module set
+// them. An example is a namespace that the module created before it was first unmanaged. The module's own labels and
+// annotations stay. Marks that other modules set stay too, because those modules own them as well.
 func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource) error {
 	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
 		return nil
@@ -70,8 +70,8 @@ func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKi
 	return nil
 }
 
-// reapply applies nothing but this metadata of a namespace as a manager, which gives up all else that it owned. A namespace
-// that is gone, or is another by now, has nothing to give up.
+// reapply applies only this metadata of a namespace with a field manager. The manager thereby gives up all other
+// fields that it owned. If the namespace does not exist or has another uid, there is nothing to give up.
 func (r *Remover) reapply(
 	ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource kinds.Resource,
 	manager string, metadata map[string]any,

@@ -22,24 +22,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// When a namespace is deleted, all objects in it are deleted with it. One that a module brought is deleted with the
-// module only when nothing else uses it: no user's object of any kind, whoever owns it. What cannot be listed may be
-// anybody's.
+// Deleting a namespace deletes all objects in it. So a namespace that a module created is deleted with the module
+// only if nothing else uses it: no object of any kind that belongs to somebody else. A kind that cannot be listed may
+// have such objects.
 
-// answerLimit bounds the list of a kind that is not built in: an aggregated API that does not answer must not block a
-// removal.
+// answerLimit bounds the LIST of a kind that is not built in, so that an aggregated API that does not answer cannot
+// block a removal.
 const answerLimit = 5 * time.Second
 
 func (k namespaceKind) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: k.Group, Kind: k.kind}
 }
 
-// usedByOthers says what shows that somebody else uses a namespace that we created, or that this cannot be ruled out;
-// "" when nobody does.
+// usedByOthers returns what shows that somebody else uses a namespace that we created, or why that cannot be ruled
+// out; "" if nobody does.
 func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, error) {
 	r.namespaceKinds.once.Do(func() { r.namespaceKinds.discover(ctx, r.Cluster) })
 	if r.namespaceKinds.err != nil {
-		return "", fmt.Errorf("read which kinds there are: %w", r.namespaceKinds.err)
+		return "", fmt.Errorf("discover the kinds of the cluster: %w", r.namespaceKinds.err)
 	}
 	u := namespaceUsage{remover: r, namespace: namespace, deleting: map[types.UID]bool{}}
 	for _, kind := range r.namespaceKinds.kinds {
@@ -49,13 +49,13 @@ func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, e
 		}
 	}
 	if len(r.namespaceKinds.unknown) > 0 {
-		return "nobody says which objects of " + strings.Join(r.namespaceKinds.unknown, ", ") + " are in it", nil
+		return "the API server does not say which objects of " + strings.Join(r.namespaceKinds.unknown, ", ") + " are in it", nil
 	}
 	return "", nil
 }
 
-// discover reads the kinds whose objects are deleted with their namespace: those that can be deleted. It records groups
-// that do not answer.
+// discover reads the kinds whose objects are deleted with their namespace, because they can be deleted. It records
+// groups that do not answer.
 func (n *namespaceKinds) discover(ctx context.Context, c *clusters.Cluster) {
 	if n.err = c.Ready(ctx); n.err != nil {
 		return
@@ -85,14 +85,14 @@ func (n *namespaceKinds) discover(ctx context.Context, c *clusters.Cluster) {
 			}
 		}
 	}
-	// Built-in kinds first, and always in the same order, so that the message is the same each time.
+	// Built-in kinds come first. The order is fixed, so that the message is the same each time.
 	slices.SortFunc(n.kinds, func(a, b namespaceKind) int {
 		return cmp.Or(lists.TrueFirst(kinds.IsBuiltIn(a.groupKind()), kinds.IsBuiltIn(b.groupKind())),
 			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 }
 
-// isGenerated tells whether Kubernetes itself creates the objects of a kind, and recreates them.
+// isGenerated reports whether Kubernetes itself creates and recreates the objects of a kind.
 func isGenerated(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
@@ -100,40 +100,40 @@ func isGenerated(kind schema.GroupKind) bool {
 		schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}:
 		return true
 	}
-	// Measurements: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io.
+	// Metrics APIs: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io.
 	return kind.Group == "metrics.k8s.io" || strings.HasSuffix(kind.Group, ".metrics.k8s.io")
 }
 
-// isInEveryNamespace tells whether an object is created in each namespace.
+// isInEveryNamespace reports whether an object is created in every namespace.
 func isInEveryNamespace(kind schema.GroupKind, name string) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		return name == "default"
 	case schema.GroupKind{Kind: "ConfigMap"}:
-		// The second one is Istio's, which many clusters have.
+		// The second one belongs to Istio, which many clusters have.
 		return name == "kube-root-ca.crt" || name == "istio-ca-root-cert"
 	}
 	return false
 }
 
-// namespaceUsage finds what others have in one namespace.
+// namespaceUsage finds objects of others in one namespace.
 type namespaceUsage struct {
 	remover   *Remover
 	namespace string
-	// deleting says, by the uid of an owner, whether what it owns is being deleted.
+	// deleting records, by the uid of an owner, whether its dependents are being deleted.
 	deleting map[types.UID]bool
 }
 
-// find says which object of a kind somebody else has in the namespace, or why that is unknown.
+// find returns an object of a kind that somebody else has in the namespace, or why that is unknown.
 func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, error) {
 	gk := kind.groupKind()
 	options := metav1.ListOptions{}
 	if gk == (schema.GroupKind{Kind: "Secret"}) {
-		// Tokens go with their accounts, which are counted themselves.
+		// Tokens are deleted with their accounts, which are counted themselves.
 		options.FieldSelector = "type!=kubernetes.io/service-account-token"
 	}
 	found := ""
-	var ownersErr error // kept apart from the errors of the LIST, some of which are answered by another request
+	var ownersErr error // kept apart from errors of the LIST, because some of those are resolved by another request
 	err := objects.Pages(options, func(options metav1.ListOptions) (string, error) {
 		page, why, err := u.list(ctx, kind, options)
 		if err != nil || why != "" {
@@ -160,7 +160,8 @@ func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 	return found, errors.Join(ownersErr, err)
 }
 
-// list reads one page. Where a kind cannot be listed, it returns why; what may succeed at the next attempt is an error.
+// list reads one page. If a kind cannot be listed, list returns why. It returns an error only if the next attempt may
+// succeed.
 func (u *namespaceUsage) list(ctx context.Context, kind namespaceKind, options metav1.ListOptions) (page *metav1.PartialObjectMetadataList, why string, err error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	builtIn := kinds.IsBuiltIn(kind.groupKind())
@@ -176,10 +177,10 @@ func (u *namespaceUsage) list(ctx context.Context, kind namespaceKind, options m
 	case ctx.Err() != nil:
 		return nil, "", err
 	case apierrors.IsNotFound(err):
-		// Its definition was deleted meanwhile.
+		// The kind's definition was deleted meanwhile.
 		return &metav1.PartialObjectMetadataList{}, "", nil
 	case limited.Err() != nil:
-		return nil, "nobody answers which " + kind.GroupResource().String() + " are in it", nil
+		return nil, "the API of " + kind.GroupResource().String() + " does not answer", nil
 	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), !errors.As(err, &status):
 		return nil, "", err
 	case builtIn && !apierrors.IsForbidden(err):
@@ -191,8 +192,8 @@ func (u *namespaceUsage) list(ctx context.Context, kind namespaceKind, options m
 // maxOwners bounds how far owners of owners are followed.
 const maxOwners = 8
 
-// isBeingDeleted tells whether an object is the module's own or is deleted anyway: it is being deleted, or all its owners are
-// gone or being deleted, and the garbage collector will delete it.
+// isBeingDeleted reports whether an object is the module's own, is being deleted, or will be deleted by the garbage
+// collector because all its owners are missing or being deleted.
 func (u *namespaceUsage) isBeingDeleted(ctx context.Context, object *metav1.PartialObjectMetadata, depth int) (bool, error) {
 	if !object.DeletionTimestamp.IsZero() || u.remover.Owner.Owns(object) {
 		return true, nil
@@ -219,7 +220,7 @@ func (u *namespaceUsage) isBeingDeleted(ctx context.Context, object *metav1.Part
 func (u *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref metav1.OwnerReference, depth int) (bool, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is unknown whether such an owner exists
+		return false, nil //nolint:nilerr // it is unknown whether this owner exists
 	}
 	resource, err := u.remover.resource(ctx, gv.WithKind(ref.Kind))
 	if meta.IsNoMatchError(err) {
@@ -246,7 +247,7 @@ func (u *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref me
 	return u.isBeingDeleted(ctx, live, depth+1)
 }
 
-// unsure treats an owner that the cluster refuses to return as one that exists.
+// unsure treats an owner that the cluster refuses to return as an existing one.
 func (u *namespaceUsage) unsure(ctx context.Context, err error) (bool, error) {
 	var status apierrors.APIStatus
 	if ctx.Err() != nil || !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err) {
@@ -255,7 +256,7 @@ func (u *namespaceUsage) unsure(ctx context.Context, err error) (bool, error) {
 	return false, nil
 }
 
-// keepsNamespace tells whether a namespace stays because somebody else uses it, and records who does.
+// keepsNamespace reports whether a namespace stays because somebody else uses it, and records the use.
 func (r *Remover) keepsNamespace(ctx context.Context, name string) (bool, error) {
 	why, err := r.usedByOthers(ctx, name)
 	if err != nil || why == "" {

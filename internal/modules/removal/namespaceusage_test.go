@@ -27,13 +27,13 @@ import (
 
 // fakeServer is an API server with one namespace, "ns".
 type fakeServer struct {
-	// objects by plural.
+	// objects are the objects by plural.
 	objects map[string][]metav1.PartialObjectMetadata
-	// refused are the status codes of the lists of some plurals; 0 is no answer at all.
+	// refused holds the status codes of the LISTs of some plurals; 0 means no answer at all.
 	refused map[string]int
 	// silent makes the discovery of the group example.com fail.
 	silent bool
-	// starting is a server that is not ready, and does not know of example.com yet.
+	// starting makes the server not ready. It does not serve example.com yet.
 	starting bool
 }
 
@@ -128,7 +128,7 @@ func ownedBy(apiVersion, kind, name string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID("uid of " + name)}
 }
 
-func TestWhatKeepsANamespace(t *testing.T) {
+func TestObjectsOfOthersKeepANamespace(t *testing.T) {
 	t.Parallel()
 	type byPlural = map[string][]metav1.PartialObjectMetadata
 	going := ownedObject("going")
@@ -145,18 +145,18 @@ func TestWhatKeepsANamespace(t *testing.T) {
 		fails   bool
 	}{
 		"nothing": {},
-		"what the module has, what is going, and what each namespace has": {cluster: fakeServer{objects: byPlural{
+		"the module's objects, objects being deleted, and objects in every namespace": {cluster: fakeServer{objects: byPlural{
 			"secrets": {marked, going}, "configmaps": {ownedObject("kube-root-ca.crt")}, "events": {ownedObject("event")},
 			"measures": {ownedObject("cannot be deleted")},
 		}}},
-		"a user's Secret":                {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
-		"another module's object":        {cluster: fakeServer{objects: byPlural{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
-		"a custom resource":              {cluster: fakeServer{objects: byPlural{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
-		"a ConfigMap of a user's making": {cluster: fakeServer{objects: byPlural{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
-		"what a user's object owns": {cluster: fakeServer{objects: byPlural{
+		"a user's Secret":         {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
+		"another module's object": {cluster: fakeServer{objects: byPlural{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
+		"a custom resource":       {cluster: fakeServer{objects: byPlural{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
+		"a user's ConfigMap":      {cluster: fakeServer{objects: byPlural{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
+		"a dependent of a user's object": {cluster: fakeServer{objects: byPlural{
 			"persistentvolumeclaims": {ownedObject("data", ownedBy("example.com/v1", "Widget", "widget"))}, "widgets": {ownedObject("widget")},
 		}}, why: "in use by PersistentVolumeClaim ns/data"},
-		"what a workload that is gone left": {cluster: fakeServer{objects: byPlural{
+		"leftovers of a deleted workload": {cluster: fakeServer{objects: byPlural{
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "gone"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set")), ownedObject("pod-2", ownedBy("apps/v1", "ReplicaSet", "gone too"))},
 		}}},
@@ -165,22 +165,22 @@ func TestWhatKeepsANamespace(t *testing.T) {
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "theirs"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set"))},
 		}}, why: "in use by Pod ns/pod"},
-		"one of whose two owners is there": {cluster: fakeServer{objects: byPlural{
+		"a dependent with one existing owner": {cluster: fakeServer{objects: byPlural{
 			"secrets": {ownedObject("s", ownedBy("example.com/v1", "Widget", "gone"), ownedBy("example.com/v1", "Widget", "widget"))},
 			"widgets": {ownedObject("widget")},
 		}}, why: "in use by Secret ns/s"},
-		"whose owner was made anew": {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", another)}, "widgets": {
+		"a dependent of an owner that was created again": {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", another)}, "widgets": {
 			func() metav1.PartialObjectMetadata { w := marked; w.Name = "widget"; return w }(),
 		}}}},
-		"whose owner's kind is gone":          {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
-		"a kind that cannot be listed":        {cluster: fakeServer{refused: map[string]int{"widgets": 503}}, why: "its widgets.example.com cannot be listed"},
-		"a kind that nobody answers for":      {cluster: fakeServer{refused: map[string]int{"widgets": 0}}, why: "nobody answers which widgets.example.com are in it"},
-		"a kind that must not be listed":      {cluster: fakeServer{refused: map[string]int{"secrets": 403}}, why: "its secrets cannot be listed"},
-		"a kind that is gone by now":          {cluster: fakeServer{refused: map[string]int{"widgets": 404}}},
-		"a group that does not answer":        {cluster: fakeServer{silent: true}, why: "nobody says which objects of example.com/v1 are in it"},
-		"a built-in kind that fails for once": {cluster: fakeServer{refused: map[string]int{"secrets": 500}}, fails: true},
-		"a server that has just started":      {cluster: fakeServer{starting: true}, fails: true},
-		"a cluster that asks to come again":   {cluster: fakeServer{refused: map[string]int{"widgets": 429}}, fails: true},
+		"a dependent of an owner of a deleted kind": {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
+		"a kind that cannot be listed":              {cluster: fakeServer{refused: map[string]int{"widgets": 503}}, why: "its widgets.example.com cannot be listed"},
+		"a kind with an API that does not answer":   {cluster: fakeServer{refused: map[string]int{"widgets": 0}}, why: "the API of widgets.example.com does not answer"},
+		"a kind that must not be listed":            {cluster: fakeServer{refused: map[string]int{"secrets": 403}}, why: "its secrets cannot be listed"},
+		"a kind that was deleted meanwhile":         {cluster: fakeServer{refused: map[string]int{"widgets": 404}}},
+		"a group that does not answer":              {cluster: fakeServer{silent: true}, why: "the API server does not say which objects of example.com/v1 are in it"},
+		"a built-in kind that fails for once":       {cluster: fakeServer{refused: map[string]int{"secrets": 500}}, fails: true},
+		"a server that has just started":            {cluster: fakeServer{starting: true}, fails: true},
+		"a cluster that asks to retry later":        {cluster: fakeServer{refused: map[string]int{"widgets": 429}}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// usesNamespace tells whether one of these Manifests has an object in a namespace, or the namespace itself.
+// usesNamespace reports whether one of these Manifests has an object in a namespace, or the namespace itself.
 func usesNamespace(manifests []*v1beta2.Manifest, namespace string) bool {
 	for _, m := range manifests {
 		for _, e := range m.Status.Inventory {

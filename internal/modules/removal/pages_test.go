@@ -23,7 +23,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// pagedCluster answers every list whose path has this suffix with these pages, and every other list with none.
+// pagedCluster returns a cluster that answers LISTs of paths with this suffix with these pages, and all other LISTs
+// with none.
 func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMetadata) *Remover {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// Remaining names the objects of a stage that still exist and are ours, with one request per kind.
+// Remaining returns the objects of a stage that still exist and are ours, with one request per kind.
 func (r *Remover) Remaining(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
 	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range entries {
@@ -32,8 +32,9 @@ func (r *Remover) Remaining(ctx context.Context, entries []v1beta2.InventoryEntr
 	return remaining, nil
 }
 
-// remainingOfKind names the objects of one kind that still exist and are ours. One that lost the label by which it is
-// listed is read by its name, until the first one that is gone: that one is a change already.
+// remainingOfKind returns the objects of one kind that still exist and are ours. An object that is not listed may
+// have lost its label, so it is read by name. The first one that has been deleted ends these reads, because it is
+// already a change.
 func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) ([]string, error) {
 	listed := map[types.NamespacedName]bool{}
 	resources, err := r.resources(ctx, gvk)

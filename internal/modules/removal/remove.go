@@ -11,7 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// RemoveAll removes the objects of the entries, so many at a time, and records which are gone and which remain.
+// RemoveAll removes the objects of the entries, up to parallel at a time, and records which ones no longer exist and
+// which remain.
 func (r *Remover) RemoveAll(ctx context.Context, entries []v1beta2.InventoryEntry, parallel int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -28,11 +29,10 @@ func (r *Remover) RemoveAll(ctx context.Context, entries []v1beta2.InventoryEntr
 	return group.Wait()
 }
 
-// deletionReads is how often an object is read after its deletion while it seems unchanged: such an answer is stale.
+// deletionReads is how often a deleted object is read if it seems unchanged, because the answer may be stale.
 const deletionReads = 2
 
-// remove removes one object as far as that is possible now. It returns whether the object is still there
-// and still ours.
+// remove removes one object as far as possible now. It reports whether the object still exists and is still ours.
 func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, error) {
 	gvk, name, err := e.Object()
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 	case live == nil:
 		return false, nil
 	case !r.Owner.Owns(live), r.IsProtected(gvk, name):
-		// What another owner has marked, or what existed before us, is not ours to remove.
+		// An object that another owner has marked, or that existed before us, is not ours to remove.
 		return false, r.releaseNamespace(ctx, gvk, live, resource)
 	case !live.DeletionTimestamp.IsZero():
 		return true, nil
@@ -70,7 +70,7 @@ func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 		r.Deleted++
 		r.mu.Unlock()
 	}
-	// It is gone only when it is read as gone: finalizers may hold it.
+	// The object counts as deleted only after a read has not found it, because finalizers may hold it.
 	for range deletionReads {
 		if live, _, err = r.Live(ctx, gvk, name); err != nil {
 			return false, fmt.Errorf("read %s: %w", described, err)

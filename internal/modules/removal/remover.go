@@ -22,18 +22,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// Remover removes objects of the inventory from a cluster, each only when it carries our mark, and with its
-// uid as a precondition.
+// Remover removes objects of the inventory from a cluster. It deletes an object only if the object carries our mark,
+// with the uid as a precondition.
 type Remover struct {
 	objects.Target
-	// KeepUserData keeps definitions that have objects, and namespaces: they are deleted only with the module.
+	// KeepUserData keeps namespaces, and definitions that have objects. They are deleted only with the module.
 	KeepUserData bool
-	// OtherModules are the other modules in the same cluster: a namespace that one of them uses stays.
+	// OtherModules are the other modules in the same cluster. A namespace that one of them uses stays.
 	OtherModules []*v1beta2.Manifest
-	// Used is what other Kymas have in the cluster, once that was read.
+	// Used holds the objects of other Kymas in the cluster; nil before they were read.
 	Used *usage
-	// data are the kinds whose users' objects block the removal, once they were read; allowed is whether the loss of these
-	// objects is allowed, once that was read; groups is what the cluster serves of their groups.
+	// data holds the kinds whose users' objects block the removal; nil before they were read. allowed is whether the
+	// loss of these objects is allowed; nil before that was read. groups caches what the cluster serves of their groups.
 	data    []dataKind
 	allowed *bool
 	groups  servedGroups
@@ -41,28 +41,28 @@ type Remover struct {
 	namespaceKinds namespaceKinds
 
 	mu sync.Mutex
-	// Gone are the ids of entries that no longer have to be removed.
+	// Gone holds the ids of entries that no longer have to be removed.
 	Gone map[string]bool
 	// RemainingObjects are the objects that still exist, as "Kind namespace/name".
 	RemainingObjects []string
-	// Kept are the namespaces that stay because others use them, each with what shows that.
+	// Kept are the namespaces that stay because others use them, each with what shows the use.
 	Kept []string
-	// KeptByPolicy are the objects that stay because they carry Helm's annotation for it, as "Kind namespace/name", in order.
+	// KeptByPolicy are the objects that stay because of Helm's annotation, as "Kind namespace/name", sorted.
 	KeptByPolicy []string
-	// Deleted counts the objects whose deletion was accepted.
+	// Deleted counts the objects for which the API server accepted the deletion.
 	Deleted int
 }
 
-// NewRemover returns a remover that has read nothing yet.
+// NewRemover returns a Remover that has not read anything yet.
 func NewRemover(m *v1beta2.Manifest, c *clusters.Cluster) *Remover {
 	r := &Remover{Target: objects.NewTarget(m, c, nil), Gone: map[string]bool{}}
 	r.Mapper.Cluster = c.Mapper.Confirmed()
 	return r
 }
 
-// WithoutSkipped returns the entries without those whose kind was not known when optional objects of it were skipped,
-// and is known now: they are still wanted, and the next reconcile applies them. Objects of a kind that is still unknown
-// were deleted with it.
+// WithoutSkipped returns the entries without optional objects of kinds that were unknown when the plan was made and
+// are served now. These objects are still wanted, and the next reconcile applies them. Objects of a kind that is
+// still unknown stay in the result, because they were deleted with their kind.
 func (r *Remover) WithoutSkipped(ctx context.Context, old []v1beta2.InventoryEntry, p *bundle.Plan) ([]v1beta2.InventoryEntry, error) {
 	var all []v1beta2.InventoryEntry
 	for _, e := range old {
@@ -91,9 +91,9 @@ func (r *Remover) note(e v1beta2.InventoryEntry, there bool) {
 	r.Gone[e.ID] = true
 }
 
-// resource is how to address a kind: where the version that it was applied with is no longer served, another one may
-// be. A kind that the module defines is addressed in the version in which it is stored, in which the API server answers
-// even when the conversion webhook is down.
+// resource returns the API resource of a kind. If the applied version is no longer served, this may be another
+// version. For a kind that the module defines, it is the stored version, in which the API server answers even if the
+// conversion webhook is down.
 func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (kinds.Resource, error) {
 	all, err := r.resources(ctx, gvk)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (ki
 	return all[0], nil
 }
 
-// resources are all ways to address a kind, the best one first. An object may have been stored before its kind's stored
-// version was changed; without the conversion webhook, the API server can return it in that older version only.
+// resources returns all API resources of a kind, the best one first. An object may have been stored before its kind's
+// stored version changed. Without the conversion webhook, the API server can return it only in that older version.
 func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([]kinds.Resource, error) {
 	if stored := r.groups.stored(gvk.GroupKind()); len(stored) > 0 {
 		return stored, nil
@@ -112,8 +112,8 @@ func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([
 	return []kinds.Resource{resource}, err
 }
 
-// inOneOf tries one version after the other until the API server can answer, and returns the one in which it did. The
-// error is that of the first one.
+// inOneOf tries one version after the other until the API server can answer, and returns that version. If all fail,
+// it returns the first error.
 func inOneOf(resources []kinds.Resource, ask func(kinds.Resource) error) (kinds.Resource, error) {
 	var first error
 	for _, resource := range resources {
@@ -126,7 +126,8 @@ func inOneOf(resources []kinds.Resource, ask func(kinds.Resource) error) (kinds.
 	return resources[0], first
 }
 
-// Live reads the metadata of an object, and returns how to address it; nil when it, or its kind, does not exist.
+// Live reads the metadata of an object, and returns its API resource. The metadata is nil if the object or its kind
+// does not exist.
 func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, kinds.Resource, error) {
 	resources, err := r.resources(ctx, gvk)
 	if err != nil {
@@ -143,17 +144,17 @@ func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name ty
 	return live, resource, err
 }
 
-// When a definition is deleted, all objects of its kind are deleted with it. So no definition is deleted while there
-// are objects that the module did not create.
+// Deleting a definition deletes all objects of its kind. So no definition is deleted while there are objects that the
+// module did not create.
 
 // dataKind is a kind whose objects may be data of a module's users.
 type dataKind struct {
 	schema.GroupKind
-	// resources are how to address it: first in the version in which it is stored, which needs no conversion.
+	// resources are the API resources of the kind. The stored version comes first, because it needs no conversion.
 	resources []kinds.Resource
 }
 
-// servedGroups is what a cluster serves, by group, each read once.
+// servedGroups caches what a cluster serves, by group.
 type servedGroups map[string]map[string]clusters.Served
 
 func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group string) (map[string]clusters.Served, error) {
@@ -171,7 +172,7 @@ func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group st
 	return served, nil
 }
 
-// stored returns the ways to address a kind, the version in which it is stored first, where its group was read.
+// stored returns the API resources of a kind, the stored version first, if its group was read; nil otherwise.
 func (g servedGroups) stored(kind schema.GroupKind) []kinds.Resource {
 	for plural, of := range g[kind.Group] {
 		if of.Kind == kind.Kind {
@@ -190,9 +191,9 @@ func resourcesOf(group, plural string, of clusters.Served) []kinds.Resource {
 	return all
 }
 
-// failedInside tells whether an API server failed to serve a request, as where it has to convert an object and the
-// conversion webhook is down. Where it lists from its cache it then answers 429, since it cannot fill that cache
-// (k8s.io/apiserver, cacher.ready).
+// failedInside reports whether an API server failed to serve a request, for example because it has to convert an
+// object and the conversion webhook is down. If the API server lists from its cache, it then answers 429, because it
+// cannot fill that cache (k8s.io/apiserver, cacher.ready).
 func failedInside(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -203,11 +204,11 @@ func failedInside(err error) bool {
 		s.Code == http.StatusTooManyRequests && strings.Contains(s.Message, "storage is (re)initializing")
 }
 
-// namespaceKinds are the kinds whose objects are deleted with their namespace, read once and only when needed.
+// namespaceKinds are the kinds whose objects are deleted with their namespace. They are read once, when first needed.
 type namespaceKinds struct {
 	once  sync.Once
 	kinds []namespaceKind
-	// unknown are the groups whose kinds could not be read.
+	// unknown holds the groups whose kinds could not be read.
 	unknown []string
 	err     error
 }
@@ -218,10 +219,12 @@ type namespaceKind struct {
 	kind string
 }
 
-// usage is what Manifests of other Kymas have in the same cluster. A removal hands it over to them.
+// usage records which objects Manifests of other Kymas have in the same cluster. A removal hands these objects over
+// to them.
 type usage struct {
 	Manifests []*v1beta2.Manifest
-	// ByID says who has an object in its inventory, or as its default custom resource; byKind who has objects of a kind.
+	// ByID maps an object to the Manifest that has it in its inventory or as its default custom resource. byKind maps a
+	// kind to a Manifest that has objects of it.
 	ByID   map[string]*v1beta2.Manifest
 	byKind map[schema.GroupKind]*v1beta2.Manifest
 }

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// Patience is how long a reconcile waits for a stage to be gone before it leaves that to the wait activity.
+	// Patience is how long a reconcile waits for the deletion of a stage before it leaves the wait to the wait activity.
 	Patience = 3 * time.Second
-	// PatiencePause is the pause between two reads of it.
+	// PatiencePause is the pause between two reads of the stage.
 	PatiencePause = 250 * time.Millisecond
 )
 
-// RemoveStage removes the objects of one stage and waits a little until they are gone.
+// RemoveStage removes the objects of one stage and waits up to Patience for their deletion. It returns what the
+// removal still waits for; nil if nothing remains.
 func (a *Removals) RemoveStage(ctx context.Context, r *Remover, entries []v1beta2.InventoryEntry) (*readiness.Observed, error) {
 	for waited := time.Duration(0); ; waited += PatiencePause {
 		if err := a.removeOrRead(ctx, r, entries, waited == 0); err != nil {
 			return nil, err
 		}
 		if len(r.RemainingObjects) == 0 {
-			return nil, nil //nolint:nilnil // waiting for nothing is the good case
+			return nil, nil //nolint:nilnil // nothing remains
 		}
 		if waited >= Patience {
 			return StageWaits(r.RemainingObjects), nil
@@ -40,7 +41,7 @@ func (a *Removals) RemoveStage(ctx context.Context, r *Remover, entries []v1beta
 	}
 }
 
-// removeOrRead removes the objects, the first time, and then only reads which of them remain.
+// removeOrRead removes the objects at the first call. After that, it only reads which of them remain.
 func (a *Removals) removeOrRead(ctx context.Context, r *Remover, entries []v1beta2.InventoryEntry, first bool) error {
 	r.RemainingObjects = nil
 	if first {
@@ -54,7 +55,7 @@ func (a *Removals) removeOrRead(ctx context.Context, r *Remover, entries []v1bet
 	return nil
 }
 
-// StageWaits says that a removal waits for these objects of a stage.
+// StageWaits returns the state of a removal that waits for these objects of a stage.
 func StageWaits(remaining []string) *readiness.Observed {
 	return &readiness.Observed{
 		State: shared.StateDeleting, Reason: readiness.ReasonWaitingForResources,

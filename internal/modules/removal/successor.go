@@ -15,9 +15,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// successor is a module that stays when another one with the same objects is removed. A patch of the marks alone would
-// look to it as if somebody kept changing its objects; so each object is applied as the successor itself does, and the
-// result is recorded in its inventory.
+// successor is a module that stays when another module with the same objects is removed. If only the marks were
+// patched, the successor would think that somebody keeps changing its objects. So each object is applied as the
+// successor itself does, and the result is recorded in the successor's inventory.
 type successor struct {
 	job *apply.Installation
 
@@ -25,9 +25,9 @@ type successor struct {
 	applied map[string]v1beta2.InventoryEntry
 }
 
-// successorsOf prepares those that the entries are handed over to, by their marks. One whose module is not installed as
-// it is rendered now, or cannot be rendered for the moment, is skipped: it gets the marks, and applies the objects in
-// its own next reconcile.
+// successorsOf prepares the modules that the entries are handed over to, by their marks. It skips a module if the
+// installed version is not the rendered one, or if the module cannot be rendered for the moment. Such a module's
+// objects only get its marks, and its next reconcile applies them.
 func (a *Removals) successorsOf(ctx context.Context, used *usage, entries []v1beta2.InventoryEntry) map[string]*successor {
 	successors := map[string]*successor{}
 	tried := map[string]bool{}
@@ -47,8 +47,8 @@ func (a *Removals) successorsOf(ctx context.Context, used *usage, entries []v1be
 	return successors
 }
 
-// apply applies an object that both have as the successor has it. It tells whether it could. Replicas that others scale
-// stay theirs, and a namespace may have existed before both.
+// apply applies an object that both modules have as the successor does. It reports whether it could. It skips objects
+// with replicas that others scale, and namespaces, which may have existed before both modules.
 func (s *successor) apply(ctx context.Context, e v1beta2.InventoryEntry, live *metav1.PartialObjectMetadata) bool {
 	if s == nil || inventory.ScaledByOthers(live) {
 		return false
@@ -71,7 +71,7 @@ func (s *successor) apply(ctx context.Context, e v1beta2.InventoryEntry, live *m
 	return false
 }
 
-// record writes what was applied into the successor's inventory, so that its next reconcile finds its objects as
+// record writes the applied objects into the successor's inventory, so that its next reconcile finds them as
 // recorded.
 func (s *successor) record(ctx context.Context, a *Removals) error {
 	if len(s.applied) == 0 {
@@ -91,7 +91,7 @@ func (s *successor) record(ctx context.Context, a *Removals) error {
 		inventory.SetInventory(status, inventory.Record(status.Inventory, known, nil))
 	})
 	if errors.Is(err, manifests.ErrChanged) {
-		return nil // it is gone
+		return nil // the Manifest no longer exists
 	}
 	return err
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// Unmanage releases a module that its user set to unmanaged: what is installed stays, without the marks that would make
-// us, or anybody who trusts them, change or remove it; then the inventory is cleared and the finalizers are removed, so
-// that the Manifest can be deleted without its objects.
+// Unmanage releases a module that its user set to unmanaged. The installed objects stay, without the marks on which
+// we and others rely to change or remove them. Then the inventory is cleared and the finalizers are removed, so that
+// the Manifest can be deleted without its objects.
 func (a *Removals) Unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 	if len(m.Status.Inventory) > 0 || m.Status.DefaultCR != nil {
 		if err := a.Unmark(ctx, m); err != nil {
@@ -42,8 +42,8 @@ func (a *Removals) Unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 	return a.steps.RemoveFinalizers(ctx, m)
 }
 
-// ReleaseUnmanaged unmanages a module whose Manifest is not being deleted, and then deletes the Manifest: it has no use
-// any more, and a module that is managed again gets a new one.
+// ReleaseUnmanaged unmanages a module with a Manifest that is not being deleted, and then deletes the Manifest, which
+// is no longer used. A module that is managed again gets a new Manifest.
 func (a *Removals) ReleaseUnmanaged(ctx context.Context, m *v1beta2.Manifest) error {
 	if err := a.Unmanage(ctx, m); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (a *Removals) Unmark(ctx context.Context, m *v1beta2.Manifest) error {
 	for _, e := range m.Status.Inventory {
 		gvk, name, err := e.Object()
 		if err != nil {
-			// Such an entry never named anything.
+			// This entry never identified an object.
 			continue
 		}
 		group.Go(func() error { return r.unmark(ctx, gvk, name, r.Owner.Owns) })

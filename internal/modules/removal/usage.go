@@ -22,9 +22,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// usedByOthers says what Manifests of other Kymas have in the same cluster as a Manifest. Of those that are being
-// deleted only the ones that began later count: of several that are deleted together the last one removes what they
-// share.
+// usedByOthers returns which objects Manifests of other Kymas have in the same cluster. A Manifest under deletion
+// counts only if its deletion began later. So if several are deleted together, the last one removes the objects that
+// they share.
 func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*usage, error) {
 	target, err := cluster.UID(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 			used.Manifests = append(used.Manifests, other)
 		}
 	}
-	// What several have is handed over to one that stays, where there is one.
+	// Shared objects are handed over to a Manifest that stays, if there is one.
 	slices.SortFunc(used.Manifests, func(a, b *v1beta2.Manifest) int {
 		return cmp.Or(lists.TrueFirst(a.DeletionTimestamp.IsZero(), b.DeletionTimestamp.IsZero()),
 			cmp.Compare(inventory.MarkOf(a), inventory.MarkOf(b)))
@@ -63,7 +63,7 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 	return used, nil
 }
 
-// outlives tells whether a Manifest will still exist when another one is gone, as far as is known.
+// outlives reports whether a Manifest will still exist after another one was removed, as far as is known.
 func outlives(other, m *v1beta2.Manifest) bool {
 	switch {
 	case other.DeletionTimestamp.IsZero() || m.DeletionTimestamp.IsZero():
@@ -96,8 +96,8 @@ func (u *usage) add(m *v1beta2.Manifest) {
 	}
 }
 
-// user returns who else needs an object of the inventory: it has the same one, or objects of the kind that this one
-// defines; nil when nobody does.
+// user returns the Manifest that also needs an object of the inventory, because it has the same object, or objects of
+// the kind that this object defines; nil if there is none.
 func (u *usage) user(ctx context.Context, r *Remover, e v1beta2.InventoryEntry) (*v1beta2.Manifest, error) {
 	if by := u.ByID[e.ID]; by != nil || len(u.byKind) == 0 {
 		return by, nil
@@ -110,7 +110,7 @@ func (u *usage) user(ctx context.Context, r *Remover, e v1beta2.InventoryEntry) 
 	return u.byKind[kind], err
 }
 
-// usesKind tells whether somebody else has objects of a kind, or its definition.
+// usesKind reports whether another Kyma has objects of a kind, or its definition.
 func (u *usage) usesKind(ctx context.Context, r *Remover, kind schema.GroupKind) (bool, error) {
 	if u.byKind[kind] != nil || len(u.ByID) == 0 {
 		return u.byKind[kind] != nil, nil
@@ -123,7 +123,8 @@ func (u *usage) usesKind(ctx context.Context, r *Remover, kind schema.GroupKind)
 	return u.ByID[definition] != nil, err
 }
 
-// DefinedKind is the kind that a definition, named <plural>.<group>, defines; empty when nobody serves it.
+// DefinedKind returns the kind that a definition, named <plural>.<group>, defines; empty if the cluster does not
+// serve it.
 func (r *Remover) DefinedKind(ctx context.Context, definition string) (schema.GroupKind, error) {
 	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, definition)
 	if err != nil {
@@ -132,7 +133,7 @@ func (r *Remover) DefinedKind(ctx context.Context, definition string) (schema.Gr
 	return gvk.GroupKind(), nil
 }
 
-// othersIn finds the Manifests of other Kymas that are for a cluster.
+// othersIn returns the Manifests of other Kymas for a cluster.
 func (a *Removals) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster, target types.UID, isControlPlane bool,
 ) ([]types.NamespacedName, error) {
 	fleet, own := a.steps.Options.Fleet, manifests.KymaRefOf(m).UID
@@ -181,11 +182,12 @@ func (a *Removals) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *c
 	return keys, nil
 }
 
-// Kymas that share a cluster may have the same module there. Each applies all of it, and what is not in a namespace of
-// its own carries the mark of the last one. A Manifest that is deleted removes only what no other one needs; an object
-// that another one has as well gets the mark of that one, so that the last of them removes it.
+// Kymas that share a cluster may have the same module there. Each of them applies all of it, and objects outside of a
+// namespace of their own carry the mark of the last one. A Manifest that is deleted removes only objects that no
+// other Manifest needs. An object that another Manifest has as well gets that Manifest's mark, so that the last
+// Manifest removes it.
 
-// usage returns what others have in the cluster of a remover, read once.
+// usage returns the objects of others in the cluster of a Remover. They are read once.
 func (a *Removals) usage(ctx context.Context, r *Remover, m *v1beta2.Manifest) (*usage, error) {
 	if r.Used != nil {
 		return r.Used, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestOfSeveralDeletedTogetherTheLastOneRemovesWhatTheyShare(t *testing.T) {
+func TestTheLastOfSeveralDeletedManifestsRemovesSharedObjects(t *testing.T) {
 	at := func(name string, seconds int64) *v1beta2.Manifest {
 		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: name}}
 		if seconds > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/objects"
 )
 
-// keeps tells whether an object must stay because of what depends on it: a definition with objects, while the module
-// stays; a namespace that others use.
+// keeps reports whether an object must stay because of its dependents: a definition with objects while the module
+// stays, or a namespace that others use.
 func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (bool, error) {
 	switch gvk.GroupKind() {
 	case kinds.DefinitionKind():
@@ -32,12 +32,12 @@ func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 	return false, nil
 }
 
-// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would be deleted with it and
-// must not. One of them may carry Helm's annotation that it is kept.
+// keepsDefinition reports whether a definition, named <plural>.<group>, has objects that would be deleted with it and
+// must not be. One of them may carry Helm's annotation to keep it.
 //
-// The kind is listed even where the answer does not matter: the API server begins to serve a kind with the first
-// request for it, and when that is its own request, for the definition's deletion, it fails, and may be retried only
-// minutes later.
+// keepsDefinition lists the kind even if the result does not matter. The API server begins to serve a kind with the
+// first request for it. If that is the API server's own request for the definition's deletion, it fails, and may be
+// retried only minutes later.
 func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
 	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, name)
 	if err != nil {
@@ -64,6 +64,7 @@ func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error
 	case r.KeepUserData || apierrors.IsTooManyRequests(err):
 		return false, objects.IgnoreUnserved(err)
 	}
-	// Its objects cannot be read, as when the module's conversion webhook was deleted before. They are deleted as well.
+	// The objects of the kind cannot be read, for example because the module's conversion webhook was already deleted.
+	// They are deleted as well.
 	return false, nil
 }

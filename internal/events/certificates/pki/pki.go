@@ -1,5 +1,5 @@
-// Package pki makes and reads X.509 certificates in PEM: authorities by NewAuthority, certificates by Authority.Sign,
-// bundles by Parse and Bundle. It knows nothing of where they are kept.
+// Package pki creates and reads X.509 certificates in PEM: NewAuthority creates authorities, Pair.Sign creates
+// certificates, and Parse and Bundle read and write bundles. It does not know where they are stored.
 package pki
 
 import (
@@ -28,29 +28,29 @@ import (
 const (
 	blockCertificate = "CERTIFICATE"
 	blockKey         = "PRIVATE KEY"
-	// backdated is how long before now a certificate becomes valid.
+	// backdated is how long before its creation a certificate becomes valid.
 	backdated = time.Hour
-	// maxCommonName is the most bytes that X.509 has for a common name.
+	// maxCommonName is the maximum length of a common name in X.509, in bytes.
 	maxCommonName = 64
 )
 
-// Pair is a certificate, with those that lead to its authority, and its private key, both in PEM.
+// Pair is a certificate, followed by its intermediate certificates, and its private key. Both are in PEM.
 type Pair struct{ Certificate, PrivateKey []byte }
 
-// Template says what a certificate is for.
+// Template describes a certificate to sign.
 type Template struct {
 	CommonName string
 	// Names are DNS names and IP addresses.
 	Names []string
-	// Client is true for what shows the certificate as a client, too.
+	// Client is true if the certificate is also for a client.
 	Client bool
-	// NotBefore is from when on it is valid; an hour ago where it is zero, since clocks of remote clusters differ.
+	// NotBefore is when the certificate becomes valid. Zero means an hour ago, because clocks of remote clusters differ.
 	NotBefore time.Time
-	// NotAfter is when it expires; no certificate outlives its authority.
+	// NotAfter is when the certificate expires. No certificate outlives its authority.
 	NotAfter time.Time
 }
 
-// NewKey makes a key on the curve P-256.
+// NewKey creates a key on the curve P-256.
 func NewKey() (crypto.Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,7 +59,7 @@ func NewKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// NewAuthority makes an authority that signs itself.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(name string, now, notAfter time.Time) (Pair, error) {
 	key, err := NewKey()
 	if err != nil {
@@ -73,11 +73,11 @@ func NewAuthority(name string, now, notAfter time.Time) (Pair, error) {
 	return create(template, template, key, key)
 }
 
-// Sign makes a certificate for a key of whoever shows it.
+// Sign creates a certificate for a key.
 func (p Pair) Sign(key crypto.Signer, now time.Time, t Template) (Pair, error) {
 	authority, err := tls.X509KeyPair(p.Certificate, p.PrivateKey)
 	if err != nil {
-		// Its text may quote what it read.
+		// The error of tls.X509KeyPair may quote its input.
 		return Pair{}, errors.New("the authority's certificate and private key cannot be read, or do not belong together")
 	}
 	signer, signs := authority.PrivateKey.(crypto.Signer)
@@ -117,7 +117,7 @@ func create(template, parent *x509.Certificate, key, signer crypto.Signer) (Pair
 	if _, err := rand.Read(serial); err != nil {
 		return Pair{}, fmt.Errorf("make a serial number: %w", err)
 	}
-	serial[0] = serial[0]&0x7f | 0x40 // positive, and as long as the others
+	serial[0] = serial[0]&0x7f | 0x40 // positive, and always of the same length
 	template.SerialNumber = new(big.Int).SetBytes(serial)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
@@ -133,8 +133,8 @@ func create(template, parent *x509.Certificate, key, signer crypto.Signer) (Pair
 	}, nil
 }
 
-// Leaf is the certificate of a pair. An error says that it cannot be shown: one of the two cannot be read, or they do not
-// belong together.
+// Leaf returns the certificate of a pair. It returns an error if the certificate or the key cannot be read, or if
+// they do not belong together.
 func (p Pair) Leaf() (*x509.Certificate, error) {
 	pair, err := tls.X509KeyPair(p.Certificate, p.PrivateKey)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p Pair) Leaf() (*x509.Certificate, error) {
 	return pair.Leaf, nil
 }
 
-// Parse are the certificates in a text of PEM. What is no certificate is left out.
+// Parse returns the certificates in a PEM text. It skips everything else.
 func Parse(text []byte) []*x509.Certificate {
 	var all []*x509.Certificate
 	for {
@@ -158,7 +158,8 @@ func Parse(text []byte) []*x509.Certificate {
 	}
 }
 
-// Bundle is a text of PEM with each of these certificates once, in an order that depends on nothing else.
+// Bundle returns a PEM text with each of these certificates once, in an order that does not depend on the order of
+// the arguments.
 func Bundle(certificates ...*x509.Certificate) []byte {
 	all := slices.Clone(certificates)
 	slices.SortFunc(all, func(a, b *x509.Certificate) int { return strings.Compare(Fingerprint(a), Fingerprint(b)) })
@@ -171,19 +172,19 @@ func Bundle(certificates ...*x509.Certificate) []byte {
 	return text.Bytes()
 }
 
-// Encode is one certificate in PEM.
+// Encode returns one certificate in PEM.
 func Encode(certificate *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: certificate.Raw})
 }
 
-// Fingerprint is the SHA-256 digest of a certificate in hexadecimal digits.
+// Fingerprint returns the SHA-256 digest of a certificate in hexadecimal.
 func Fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// AuthorityOf is the authority among these that a certificate leads to, over the others that come with it; nil where there
-// is none. When they expire does not matter.
+// AuthorityOf returns the authority that a certificate leads to, over the intermediate certificates in its chain; nil
+// if there is none. It ignores expiry.
 func AuthorityOf(chain []byte, authorities []*x509.Certificate) *x509.Certificate {
 	certificates := Parse(chain)
 	if len(certificates) == 0 {
@@ -195,7 +196,7 @@ func AuthorityOf(chain []byte, authorities []*x509.Certificate) *x509.Certificat
 		for _, each := range certificates[1:] {
 			between.AddCert(each)
 		}
-		// The last time at which all that matter can be valid together.
+		// This is the last time at which all certificates of the chain can be valid together.
 		at := certificates[0].NotAfter
 		for _, each := range append(certificates[1:], authority) {
 			if each.NotAfter.Before(at) {
@@ -212,7 +213,7 @@ func AuthorityOf(chain []byte, authorities []*x509.Certificate) *x509.Certificat
 	return nil
 }
 
-// HasNames tells whether a certificate is for exactly these DNS names and IP addresses.
+// HasNames reports whether a certificate is for exactly these DNS names and IP addresses.
 func HasNames(certificate *x509.Certificate, names []string) bool {
 	has := slices.Clone(certificate.DNSNames)
 	has = append(has, lists.Map(certificate.IPAddresses, func(ip net.IP) string { return ip.String() })...)
@@ -228,8 +229,8 @@ func HasNames(certificate *x509.Certificate, names []string) bool {
 	return slices.Equal(slices.Compact(has), slices.Compact(wanted))
 }
 
-// IsRevoked tells whether a list has a serial number: serial numbers are separated by commas, and in hexadecimal as
-// `openssl x509 -noout -serial` prints them, with or without what stands before the number, colons and capitals.
+// IsRevoked reports whether a list contains a serial number. Serial numbers in the list are separated by commas, and
+// in hexadecimal as printed by `openssl x509 -noout -serial`. The prefix "serial=", colons and case do not matter.
 func IsRevoked(serial *big.Int, list string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(item)), "serial=")

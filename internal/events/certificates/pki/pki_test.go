@@ -66,12 +66,12 @@ func TestTheAuthorityOfACertificateIsFoundAlsoAfterItExpired(t *testing.T) {
 	b, _ := sign(t, second, Template{NotAfter: noon.Add(time.Hour)})
 	require.Equal(t, firstCA, of(a))
 	require.Equal(t, secondCA, of(b))
-	require.Equal(t, firstCA, of(first), "as where upstream's listener shows the authority itself")
+	require.Equal(t, firstCA, of(first), "upstream's listener shows the authority itself")
 	require.Nil(t, AuthorityOf(a.Certificate, both[1:]))
 	require.Nil(t, AuthorityOf([]byte("nothing"), both))
 }
 
-func TestABundleDoesNotDependOnTheOrderAndHasNothingTwice(t *testing.T) {
+func TestABundleDoesNotDependOnTheOrderAndHasNoDuplicates(t *testing.T) {
 	_, a := authority(t, "a")
 	_, b := authority(t, "b")
 	bundle := Bundle(a, b, a)

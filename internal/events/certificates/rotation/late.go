@@ -2,38 +2,38 @@ package rotation
 
 import "time"
 
-// Lateness is something that should have happened by now.
+// Lateness is a step that should have happened by now.
 type Lateness string
 
-// What can be late.
+// Values of Lateness.
 const (
-	// NotTrusted: the listener does not trust an authority yet.
+	// NotTrusted means that the listener does not trust an authority yet.
 	NotTrusted Lateness = "NotTrusted"
-	// NotPromoted: an authority of ours could sign for long, and does not.
+	// NotPromoted means that an authority of ours could have been signing for a long time and does not sign.
 	NotPromoted Lateness = "NotPromoted"
-	// NotRetired: agents still have certificates of a former authority.
+	// NotRetired means that agents still have certificates of a former authority.
 	NotRetired Lateness = "NotRetired"
-	// NotReplaced: the present authority is about to expire, or has expired.
+	// NotReplaced means that the present authority is about to expire, or has expired.
 	NotReplaced Lateness = "NotReplaced"
-	// NotServed: the listener has no certificate, or one that should have been renewed.
+	// NotServed means that the listener has no certificate, or one that should have been renewed.
 	NotServed Lateness = "NotServed"
 )
 
-// Late is one thing that is late.
+// Late is a late step of an authority.
 type Late struct {
 	What        Lateness
 	Fingerprint string
 }
 
-// Tolerance is how long things may take.
+// Tolerance is how long steps may take.
 type Tolerance struct {
 	// Buffer is how long after its time a step counts as late.
 	Buffer time.Duration
-	// Renewal is how long it takes until every agent has another certificate, once a former authority signs no more.
+	// Renewal is how long it takes until every agent has another certificate after a former authority stopped signing.
 	Renewal time.Duration
 }
 
-// FindLate finds what is late. The order is that of the authorities; what concerns the listener comes last.
+// FindLate returns the late steps in the order of the authorities. A late step of the listener comes last.
 func FindLate(w Facts, r Rules, tolerance Tolerance) []Late {
 	var all []Late
 	for _, a := range w.State {
@@ -49,7 +49,7 @@ func FindLate(w Facts, r Rules, tolerance Tolerance) []Late {
 			all = append(all, Late{NotReplaced, a.Fingerprint})
 		}
 	}
-	// What an issuer renewed may have to wait for the grace period of its authority.
+	// A certificate that an issuer renewed may have to wait for the grace period of its authority.
 	if w.Server.Signer == "" || w.Now.After(w.Server.Renewal.Add(r.Grace+tolerance.Buffer)) {
 		all = append(all, Late{NotServed, w.Server.Signer})
 	}

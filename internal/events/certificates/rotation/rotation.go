@@ -1,9 +1,13 @@
-// Package rotation decides, without touching anything, what is to be done next so that certificates of agents and listener
-// can change their authority without either refusing the other: Decide, over the Facts that were read, and Apply.
+// Package rotation decides the next step of replacing the authority of agents' and the listener's certificates, so
+// that neither side ever refuses the other. It reads and writes nothing itself: Decide works on Facts that were read,
+// and Apply returns the State after a decision.
 //
-// An authority goes through phases. Next: the listener and the bundles of agents trust it, and nobody has a certificate of
-// it. Present, after the grace period: it signs, and the listener shows a certificate of it. Former: it is trusted until no
-// agent has had a certificate of it for two grace periods, or until it expires.
+// An authority goes through these phases:
+//
+//   - Next: the listener and the bundles of agents trust it. Nobody has a certificate of it.
+//   - Present, after the grace period: it signs, and the listener shows a certificate of it.
+//   - Former: it is trusted until no agent has had a certificate of it for two grace periods, or until it
+//     expires.
 package rotation
 
 import (
@@ -13,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// Phase is that of an authority.
+// Phase is the phase of an authority.
 type Phase string
 
 // Phases of an authority.
@@ -23,47 +27,48 @@ const (
 	Former  Phase = "former"
 )
 
-// Authority is what is known of one. Its certificate and private key are kept elsewhere.
+// Authority describes an authority. Its certificate and private key are stored elsewhere.
 type Authority struct {
-	// Fingerprint identifies it.
+	// Fingerprint identifies the authority.
 	Fingerprint string `json:"fingerprint"`
 	Phase       Phase  `json:"phase"`
-	// Since is when that phase began.
+	// Since is when the phase began.
 	Since    time.Time `json:"since"`
 	NotAfter time.Time `json:"notAfter"`
-	// Trusted is since when the listener is known to trust it; zero where it is not.
+	// Trusted is since when the listener is known to trust the authority; zero if it is not.
 	Trusted time.Time `json:"trusted,omitzero"`
-	// Unused is since when no agent is known to have a certificate of it; zero where one has, or where nobody counted.
+	// Unused is since when no agent is known to have a certificate of the authority; zero if one has, or if agents were
+	// not counted.
 	Unused time.Time `json:"unused,omitzero"`
-	// Signs is true where its private key is ours.
+	// Signs is true if the authority's private key is ours.
 	Signs bool `json:"signs,omitempty"`
 }
 
-// Expired tells whether the authority is not valid any more.
+// Expired reports whether the authority is no longer valid.
 func (a Authority) Expired(now time.Time) bool { return !now.Before(a.NotAfter) }
 
-// State is all authorities that are trusted.
+// State holds all trusted authorities.
 type State []Authority
 
-// Of is the authority with this fingerprint.
+// Of returns the authority with this fingerprint.
 func (s State) Of(fingerprint string) (Authority, bool) {
 	return lists.Find(s, func(a Authority) bool { return a.Fingerprint == fingerprint })
 }
 
-// In is the first authority in this phase.
+// In returns the first authority in this phase.
 func (s State) In(phase Phase) (Authority, bool) {
 	return lists.Find(s, func(a Authority) bool { return a.Phase == phase })
 }
 
-// Accepts tells whether the listener accepts certificates of an authority, if it takes so long at most to read whom it trusts.
-// It accepts those of the present one.
+// Accepts reports whether the listener accepts certificates of an authority if it takes up to reload to read its
+// trusted authorities. It accepts those of the present authority at once.
 func (s State) Accepts(fingerprint string, now time.Time, reload time.Duration) bool {
 	a, has := s.Of(fingerprint)
 	return has && !a.Trusted.IsZero() && (a.Phase == Present || !now.Before(a.Trusted.Add(reload)))
 }
 
-// Signer is the authority that signs for agents: the present one, or where its private key is not ours, the next one as soon
-// as the listener accepts it. It is false where none can yet.
+// Signer returns the authority that signs for agents: the present one or, if its private key is not ours, the next
+// one as soon as the listener accepts it. It returns false if none can sign yet.
 func (s State) Signer(now time.Time, reload time.Duration) (Authority, bool) {
 	for _, phase := range []Phase{Present, Next} {
 		for _, a := range s {
@@ -75,87 +80,90 @@ func (s State) Signer(now time.Time, reload time.Duration) (Authority, bool) {
 	return Authority{}, false
 }
 
-// fingerprints are those of all authorities, sorted.
+// fingerprints returns the fingerprints of all authorities, sorted.
 func (s State) fingerprints() []string {
 	all := lists.Map(s, func(a Authority) string { return a.Fingerprint })
 	slices.Sort(all)
 	return all
 }
 
-// Server is a server certificate of the listener.
+// Server describes a server certificate of the listener.
 type Server struct {
-	// Signer is the fingerprint of its authority; empty where there is no certificate, or none that can be shown.
+	// Signer is the fingerprint of its authority; empty if there is no usable certificate.
 	Signer   string
 	Serial   string
 	NotAfter time.Time
-	// Renewal is when it is to be renewed.
+	// Renewal is when the certificate has to be renewed.
 	Renewal time.Time
-	// Mismatched is true where it is not for the names that the listener has.
+	// Mismatched is true if the certificate's names are not the listener's names.
 	Mismatched bool
-	// Useless is true where it is for none of them.
+	// Useless is true if the certificate is for none of the listener's names.
 	Useless bool
 }
 
-// Facts is what was read.
+// Facts holds what was read.
 type Facts struct {
 	Now   time.Time
 	State State
-	// HasListener is whether the listener's Secret exists; Trusted is whom it trusts, by fingerprint, and Server what it has.
+	// HasListener is true if the listener's Secret exists. Trusted are the authorities that the listener trusts, by
+	// fingerprint. Server is its certificate.
 	HasListener bool
 	Trusted     []string
 	Server      Server
-	// Offered is the certificate that an issuer of somebody else's has made for the listener.
+	// Offered is the listener certificate from an external issuer.
 	Offered Server
-	// Counted is whether agents were counted. Agents is how many have a certificate of an authority, by fingerprint; empty
-	// for those of which it is not known.
+	// Counted is true if agents were counted. Agents is the number of agents with a certificate of each authority, by
+	// fingerprint. The empty fingerprint stands for an unknown authority.
 	Counted bool
 	Agents  map[string]int
-	// Asked is whether somebody asks for another authority.
+	// Asked is true if somebody requested another authority.
 	Asked bool
 }
 
-// Rules are the settings.
+// Rules holds the settings.
 type Rules struct {
-	// Own is whether authorities are ours.
+	// Own is true if the authorities are ours.
 	Own bool
-	// Grace is how long agents take at most to receive a bundle, and after that a certificate of an authority in it.
+	// Grace is the maximum time that agents take to receive a bundle, and again to receive a certificate of an authority
+	// in it.
 	Grace time.Duration
-	// RenewBefore is how long before an authority of ours expires the next one is made.
+	// RenewBefore is how long before an authority of ours expires the next one is created.
 	RenewBefore time.Duration
 }
 
-// Kind is that of a Step.
+// Kind is the kind of a Decision.
 type Kind string
 
-// Kinds of steps. Each is one write.
+// Values of Kind. Each step is one write.
 const (
-	// Wait: nothing is to be done before Decision.At.
+	// Wait means that there is nothing to do before Decision.At.
 	Wait Kind = "wait"
-	// Create makes an authority of ours, in phase Decision.Phase.
+	// Create creates an authority of ours in phase Decision.Phase.
 	Create Kind = "create"
-	// Publish writes into the listener's Secret whom it trusts.
+	// Publish writes the trusted authorities into the listener's Secret.
 	Publish Kind = "publish"
-	// Serve writes the listener's certificate, and whom it trusts.
+	// Serve writes the listener's certificate and the trusted authorities.
 	Serve Kind = "serve"
-	// Record notes since when the listener trusts an authority, Unuse since when no agent uses it, and Reuse that one does.
+	// Record records since when the listener trusts an authority. Unuse records since when no agent uses it, and Reuse
+	// that an agent uses it again.
 	Record Kind = "record"
 	Unuse  Kind = "unuse"
 	Reuse  Kind = "reuse"
-	// Promote makes an authority the present one, and Drop stops trusting it.
+	// Promote makes an authority the present one, and Drop ends the trust in it.
 	Promote Kind = "promote"
 	Drop    Kind = "drop"
 )
 
-// Decision is what to do next.
+// Decision is the next step.
 type Decision struct {
 	Kind        Kind
 	Fingerprint string
 	Phase       Phase
-	// At is when to decide again at the latest, where the Kind is Wait; zero where nothing is to come.
+	// At is the latest time of the next decision if the Kind is Wait; zero if nothing is due.
 	At time.Time
 }
 
-// Decide decides what to do next. Done again and again, with what each changed, it ends with Wait.
+// Decide returns the next step. If each step is carried out and Decide is called again, it ends with Wait.
 func Decide(w Facts, r Rules) Decision {
 	for _, decide := range []func(Facts, Rules) (Decision, bool){create, publish, promote, serve, begin, retire} {
 		if d, decided := decide(w, r); decided {
@@ -165,7 +173,8 @@ func Decide(w Facts, r Rules) Decision {
 	return Decision{Kind: Wait, At: nextTime(w, r)}
 }
 
-// create makes the first authority, or another one where none that is left can sign, and drops what has expired.
+// create decides to create the first authority, or another one if none of the others can sign. It also drops expired
+// authorities.
 func create(w Facts, r Rules) (Decision, bool) {
 	usable := false
 	for _, a := range w.State {
@@ -183,7 +192,7 @@ func create(w Facts, r Rules) (Decision, bool) {
 	return Decision{Kind: Create, Phase: Next}, true
 }
 
-// publish makes the listener trust whom it should, and records that it does.
+// publish decides to make the listener trust all authorities, and to record that it does.
 func publish(w Facts, _ Rules) (Decision, bool) {
 	if !w.HasListener {
 		return Decision{}, false
@@ -201,7 +210,7 @@ func publish(w Facts, _ Rules) (Decision, bool) {
 	return Decision{}, false
 }
 
-// candidate is the authority that is to become the present one.
+// candidate returns the authority that has to become the present one.
 func candidate(w Facts, r Rules) (Authority, bool) {
 	if !r.Own {
 		a, known := w.State.Of(w.Offered.Signer)
@@ -210,17 +219,18 @@ func candidate(w Facts, r Rules) (Authority, bool) {
 	return lists.Find(w.State, func(a Authority) bool { return a.Phase == Next && a.Signs })
 }
 
-// mayPromoteAt is from when on a candidate may become the present one; zero is at once.
+// mayPromoteAt returns when a candidate may become the present one; zero means at once. It returns false if that is
+// not known yet.
 func mayPromoteAt(w Facts, r Rules, a Authority) (time.Time, bool) {
 	present, ok := w.State.In(Present)
 	switch {
 	case !ok || !w.HasListener && !present.Signs:
-		// Nobody trusts anything, or there is nothing to show before.
+		// Nobody trusts anything yet, or the listener has nothing to show.
 		return time.Time{}, true
 	case a.Trusted.IsZero():
 		return time.Time{}, false
 	case present.Expired(w.Now) || w.Server.Signer == "" || w.Server.Useless && !present.Signs || !w.Now.Before(w.Server.NotAfter):
-		// Nobody can connect as it is.
+		// Nobody can connect now.
 		return time.Time{}, true
 	default:
 		return a.Trusted.Add(r.Grace), true
@@ -236,7 +246,7 @@ func promote(w Facts, r Rules) (Decision, bool) {
 	return Decision{Kind: Promote, Fingerprint: a.Fingerprint}, may && !w.Now.Before(at)
 }
 
-// serve gives the listener a certificate of the present authority.
+// serve decides to give the listener a certificate of the present authority.
 func serve(w Facts, r Rules) (Decision, bool) {
 	present, ok := w.State.In(Present)
 	if !ok {
@@ -252,7 +262,7 @@ func serve(w Facts, r Rules) (Decision, bool) {
 	return Decision{Kind: Serve}, can && (!w.HasListener || stale)
 }
 
-// begin makes the next authority where the present one is to be replaced.
+// begin decides to create the next authority if the present one has to be replaced.
 func begin(w Facts, r Rules) (Decision, bool) {
 	present, ok := w.State.In(Present)
 	if _, begun := w.State.In(Next); !r.Own || !ok || begun {
@@ -262,16 +272,16 @@ func begin(w Facts, r Rules) (Decision, bool) {
 	return Decision{Kind: Create, Phase: Next}, due || w.Asked
 }
 
-// retires tells whether an authority is dropped once nobody uses it.
+// retires reports whether an authority is dropped after nobody uses it.
 func retires(a Authority, w Facts, r Rules) bool {
 	return a.Phase == Former || !r.Own && a.Phase == Next && w.Offered.Signer != a.Fingerprint
 }
 
-// dropAt is when an authority that nobody uses is dropped: an agent may first have to receive the bundle with the authority
-// of its certificate, and keeps the certificate before until then.
+// dropAt returns when an unused authority is dropped. An agent may first have to receive the bundle with the
+// authority of its new certificate, and keeps its old certificate meanwhile.
 func (a Authority) dropAt(r Rules) time.Time { return a.Unused.Add(2 * r.Grace) }
 
-// retire drops what nobody uses any more.
+// retire decides to drop authorities that nobody uses anymore.
 func retire(w Facts, r Rules) (Decision, bool) {
 	if !w.Counted {
 		return Decision{}, false
@@ -290,7 +300,7 @@ func retire(w Facts, r Rules) (Decision, bool) {
 	return Decision{}, false
 }
 
-// nextTime is the earliest time at which Decide may decide otherwise though nothing else has changed.
+// nextTime returns the earliest time at which Decide may decide differently although no other fact has changed.
 func nextTime(w Facts, r Rules) time.Time {
 	var next time.Time
 	note := func(at time.Time) {
@@ -317,7 +327,7 @@ func nextTime(w Facts, r Rules) time.Time {
 	return next
 }
 
-// Apply is the state after a decision was carried out. made is the authority that was created.
+// Apply returns the state after a decision was carried out. made is the created authority.
 func Apply(s State, d Decision, made Authority, now time.Time) State {
 	now = now.UTC().Truncate(time.Second)
 	after := slices.Clone(s)

@@ -30,7 +30,7 @@ func unusedSince(at time.Time) func(*Authority)  { return func(a *Authority) { a
 func expires(at time.Time) func(*Authority)      { return func(a *Authority) { a.NotAfter = at } }
 func withoutKey(a *Authority)                    { a.Signs = false }
 
-// factsOf is one in which nothing is to be done, but for what is edited.
+// factsOf returns facts for which nothing has to be done, apart from the edits.
 func factsOf(state State, edits ...func(*Facts)) Facts {
 	w := Facts{Now: noon, State: state, HasListener: true, Trusted: state.fingerprints(), Counted: true, Agents: map[string]int{}}
 	if present, ok := state.In(Present); ok {
@@ -43,7 +43,7 @@ func factsOf(state State, edits ...func(*Facts)) Facts {
 	return w
 }
 
-func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
+func TestEachStepFollowsFromTheFacts(t *testing.T) {
 	present, next, former := authority("p", Present), authority("n", Next), authority("f", Former)
 	justTrusted := authority("n", Next, trustedSince(noon.Add(-hour)))
 	for name, c := range map[string]struct {
@@ -51,41 +51,41 @@ func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
 		rules   Rules
 		want    Decision
 	}{
-		"nothing is there":                         {Facts{Now: noon}, own, Decision{Kind: Create, Phase: Present}},
-		"another issuer has not signed":            {Facts{Now: noon}, others, Decision{Kind: Wait}},
-		"the first authority":                      {Facts{Now: noon, State: State{present}}, own, Decision{Kind: Serve}},
-		"all is well":                              {factsOf(State{present}), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"the listener trusts too few":              {factsOf(State{present}, func(w *Facts) { w.Trusted = nil }), own, Decision{Kind: Publish}},
-		"the listener trusts too many":             {factsOf(State{present}, func(w *Facts) { w.Trusted = []string{"p", "x"} }), own, Decision{Kind: Publish}},
-		"the listener trusts it since now":         {factsOf(State{authority("p", Present, trustedSince(time.Time{}))}), own, Decision{Kind: Record, Fingerprint: "p"}},
-		"the authority is to be replaced":          {factsOf(State{authority("p", Present, expires(noon.Add(92*day)))}), own, Decision{Kind: Create, Phase: Next}},
-		"somebody asks":                            {factsOf(State{present}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Create, Phase: Next}},
-		"somebody asks during a rotation":          {factsOf(State{present, justTrusted}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"the grace period is not over":             {factsOf(State{present, justTrusted}), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"the grace period is over":                 {factsOf(State{present, next}), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the present one has expired":              {factsOf(State{authority("p", Present, expires(noon)), justTrusted}), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the listener's certificate has expired":   {factsOf(State{present, justTrusted}, func(w *Facts) { w.Server.NotAfter = noon }), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"the listener was deleted meanwhile":       {factsOf(State{present, justTrusted}, func(w *Facts) { w.HasListener = false }), own, Decision{Kind: Serve}},
-		"the listener has one of the former":       {factsOf(State{former, present}, func(w *Facts) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
-		"the listener has other names":             {factsOf(State{present}, func(w *Facts) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
-		"the listener's is to be renewed":          {factsOf(State{present}, func(w *Facts) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
-		"nobody can use what the listener has":     {factsOf(State{authority("p", Present, withoutKey), justTrusted}, func(w *Facts) { w.Server.Useless = true }), own, Decision{Kind: Promote, Fingerprint: "n"}},
-		"only somebody else's is trusted":          {factsOf(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
-		"an agent still has one of the former":     {factsOf(State{former, present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"of one agent it is not known":             {factsOf(State{former, present}, func(w *Facts) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"no agent has one of the former":           {factsOf(State{former, present}), own, Decision{Kind: Unuse, Fingerprint: "f"}},
-		"nobody counted the agents":                {factsOf(State{former, present}, func(w *Facts) { w.Counted = false }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"an agent has one again":                   {factsOf(State{authority("f", Former, unusedSince(noon.Add(-hour))), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Reuse, Fingerprint: "f"}},
-		"unused, not long enough":                  {factsOf(State{authority("f", Former, unusedSince(noon.Add(-47*hour))), present}), own, Decision{Kind: Wait, At: noon.Add(hour)}},
-		"unused for two grace periods":             {factsOf(State{authority("f", Former, unusedSince(noon.Add(-48*hour))), present}), own, Decision{Kind: Drop, Fingerprint: "f"}},
-		"a former one has expired":                 {factsOf(State{authority("f", Former, expires(noon)), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Drop, Fingerprint: "f"}},
-		"another issuer's first":                   {factsOf(State{next}, func(w *Facts) { w.HasListener, w.Offered.Signer = false, "n" }), others, Decision{Kind: Promote, Fingerprint: "n"}},
-		"another issuer's is trusted":              {factsOf(State{present, next}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "n"}},
-		"another issuer's is not trusted for long": {factsOf(State{present, justTrusted}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
-		"another issuer renewed":                   {factsOf(State{present}, func(w *Facts) { w.Offered = Server{Signer: "p", Serial: "2"} }), others, Decision{Kind: Serve}},
-		"another issuer signs agents only":         {factsOf(State{present, next}, func(w *Facts) { w.Offered, w.Agents["n"] = w.Server, 1 }), others, Decision{Kind: Wait, At: noon.Add(50 * day)}},
-		"another issuer went back":                 {factsOf(State{former, present}, func(w *Facts) { w.Offered = Server{Signer: "f", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "f"}},
-		"another issuer gave one up at once":       {factsOf(State{present, next}, func(w *Facts) { w.Offered = w.Server }), others, Decision{Kind: Unuse, Fingerprint: "n"}},
+		"nothing exists":                                           {Facts{Now: noon}, own, Decision{Kind: Create, Phase: Present}},
+		"another issuer has not signed":                            {Facts{Now: noon}, others, Decision{Kind: Wait}},
+		"the first authority":                                      {Facts{Now: noon, State: State{present}}, own, Decision{Kind: Serve}},
+		"everything is as desired":                                 {factsOf(State{present}), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"the listener trusts too few":                              {factsOf(State{present}, func(w *Facts) { w.Trusted = nil }), own, Decision{Kind: Publish}},
+		"the listener trusts too many":                             {factsOf(State{present}, func(w *Facts) { w.Trusted = []string{"p", "x"} }), own, Decision{Kind: Publish}},
+		"the listener has just begun to trust it":                  {factsOf(State{authority("p", Present, trustedSince(time.Time{}))}), own, Decision{Kind: Record, Fingerprint: "p"}},
+		"the authority has to be replaced":                         {factsOf(State{authority("p", Present, expires(noon.Add(92*day)))}), own, Decision{Kind: Create, Phase: Next}},
+		"an operator asks":                                         {factsOf(State{present}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Create, Phase: Next}},
+		"an operator asks during a rotation":                       {factsOf(State{present, justTrusted}, func(w *Facts) { w.Asked = true }), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is not over":                             {factsOf(State{present, justTrusted}), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is over":                                 {factsOf(State{present, next}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the present one has expired":                              {factsOf(State{authority("p", Present, expires(noon)), justTrusted}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener's certificate has expired":                   {factsOf(State{present, justTrusted}, func(w *Facts) { w.Server.NotAfter = noon }), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener was deleted meanwhile":                       {factsOf(State{present, justTrusted}, func(w *Facts) { w.HasListener = false }), own, Decision{Kind: Serve}},
+		"the listener has a certificate of the former authority":   {factsOf(State{former, present}, func(w *Facts) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
+		"the listener has other names":                             {factsOf(State{present}, func(w *Facts) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
+		"the listener's certificate has to be renewed":             {factsOf(State{present}, func(w *Facts) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
+		"nobody can use what the listener has":                     {factsOf(State{authority("p", Present, withoutKey), justTrusted}, func(w *Facts) { w.Server.Useless = true }), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"only somebody else's is trusted":                          {factsOf(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
+		"an agent still has a certificate of the former authority": {factsOf(State{former, present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"the authority of one agent is unknown":                    {factsOf(State{former, present}, func(w *Facts) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"no agent has a certificate of the former authority":       {factsOf(State{former, present}), own, Decision{Kind: Unuse, Fingerprint: "f"}},
+		"the agents were not counted":                              {factsOf(State{former, present}, func(w *Facts) { w.Counted = false }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"an agent has a certificate of it again":                   {factsOf(State{authority("f", Former, unusedSince(noon.Add(-hour))), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Reuse, Fingerprint: "f"}},
+		"unused, not long enough":                                  {factsOf(State{authority("f", Former, unusedSince(noon.Add(-47*hour))), present}), own, Decision{Kind: Wait, At: noon.Add(hour)}},
+		"unused for two grace periods":                             {factsOf(State{authority("f", Former, unusedSince(noon.Add(-48*hour))), present}), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"a former one has expired":                                 {factsOf(State{authority("f", Former, expires(noon)), present}, func(w *Facts) { w.Agents["f"] = 1 }), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"another issuer's first":                                   {factsOf(State{next}, func(w *Facts) { w.HasListener, w.Offered.Signer = false, "n" }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is trusted":                              {factsOf(State{present, next}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is not trusted for long":                 {factsOf(State{present, justTrusted}, func(w *Facts) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"another issuer renewed":                                   {factsOf(State{present}, func(w *Facts) { w.Offered = Server{Signer: "p", Serial: "2"} }), others, Decision{Kind: Serve}},
+		"another issuer signs agents only":                         {factsOf(State{present, next}, func(w *Facts) { w.Offered, w.Agents["n"] = w.Server, 1 }), others, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"another issuer went back":                                 {factsOf(State{former, present}, func(w *Facts) { w.Offered = Server{Signer: "f", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "f"}},
+		"another issuer gave one up at once":                       {factsOf(State{present, next}, func(w *Facts) { w.Offered = w.Server }), others, Decision{Kind: Unuse, Fingerprint: "n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, Decide(c.factsOf, c.rules))
@@ -93,13 +93,13 @@ func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestAStateAfterAStepIsWhatWasDecided(t *testing.T) {
+func TestApplyCarriesOutADecision(t *testing.T) {
 	state := State{authority("p", Present), authority("n", Next)}
 	promoted := Apply(state, Decision{Kind: Promote, Fingerprint: "n"}, Authority{}, noon)
 	require.Equal(t, Former, promoted[0].Phase)
 	require.Equal(t, Present, promoted[1].Phase)
 	require.Equal(t, noon, promoted[1].Since)
-	require.Equal(t, Present, state[0].Phase, "what it was made from stays as it is")
+	require.Equal(t, Present, state[0].Phase, "the original state is unchanged")
 
 	dropped := Apply(promoted, Decision{Kind: Drop, Fingerprint: "p"}, Authority{}, noon)
 	require.Len(t, dropped, 1)
@@ -109,7 +109,7 @@ func TestAStateAfterAStepIsWhatWasDecided(t *testing.T) {
 	require.Equal(t, noon, recorded[1].Trusted)
 }
 
-func TestWhoSignsIsWhomTheListenerAccepts(t *testing.T) {
+func TestTheSignerIsAnAuthorityThatTheListenerAccepts(t *testing.T) {
 	signs := func(s State) string {
 		a, can := s.Signer(noon, hour)
 		require.Equal(t, can, a.Fingerprint != "")
@@ -124,7 +124,7 @@ func TestWhoSignsIsWhomTheListenerAccepts(t *testing.T) {
 	require.Empty(t, signs(State{authority("f", Former)}))
 }
 
-func TestWhatIsLateIsFound(t *testing.T) {
+func TestLateStepsAreFound(t *testing.T) {
 	tolerance := Tolerance{Buffer: day, Renewal: 2 * day}
 	late := func(r Rules, w Facts) []Late { return FindLate(w, r, tolerance) }
 	present := authority("p", Present)
@@ -134,7 +134,7 @@ func TestWhatIsLateIsFound(t *testing.T) {
 	require.Equal(t, []Late{{NotRetired, "f"}}, late(own, factsOf(State{present, authority("f", Former)})))
 	require.Equal(t, []Late{{NotReplaced, "p"}}, late(own, factsOf(State{authority("p", Present, expires(noon.Add(80*day)))})))
 	require.Equal(t, []Late{{NotReplaced, "p"}}, late(others, factsOf(State{authority("p", Present, expires(noon.Add(hour)))})))
-	require.Empty(t, late(others, factsOf(State{authority("p", Present, expires(noon.Add(80*day)))})), "when it is replaced is another issuer's matter")
+	require.Empty(t, late(others, factsOf(State{authority("p", Present, expires(noon.Add(80*day)))})), "the other issuer decides when to replace it")
 	require.Equal(t, []Late{{NotServed, "p"}}, late(own, factsOf(State{present}, func(w *Facts) { w.Server.Renewal = noon.Add(-49 * hour) })))
 	require.Equal(t, []Late{{NotServed, ""}}, late(own, factsOf(State{present}, func(w *Facts) { w.Server = Server{} })))
 }

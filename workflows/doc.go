@@ -9,7 +9,7 @@
 //
 // The workflows share these packages:
 //
-//	internal/entity     the engine: kicks, pace, retries, updates, sleep; the only place that continues its runs as new or completes them
+//	internal/entity     the engine of kyma, rollout and routing: kicks, pace, retries, updates, sleep, the end of a run
 //	internal/mailbox    receives kicks and sums them up; loses none when a run ends
 //	internal/pace       decides when a run acts on a kick, and when it retries a failed step
 //	internal/attempts   activity options by kind of activity; attempts short steps within the workflow task first

@@ -189,8 +189,8 @@ func TestMissingWorkersAreAnErrorOnlyIfTheyStayMissing(t *testing.T) {
 // The server remembers pollers for minutes. Only an answer shows that a worker is running.
 func TestAProcessWithoutWorkersNoticesMissingWorkersWithinHalfAMinute(t *testing.T) {
 	for name, silent := range map[string]error{
-		"nobody answered in time":  serviceerror.NewDeadlineExceeded("context deadline exceeded"),
-		"nobody was there of late": serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
+		"no answer in time": serviceerror.NewDeadlineExceeded("context deadline exceeded"),
+		"no recent poller":  serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLinkBench(t, false)

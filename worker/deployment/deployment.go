@@ -28,7 +28,7 @@ type Deployment struct {
 	Now      func() time.Time
 }
 
-// isBusy reports whether Temporal answered that it is busy. It asks an internal workflow about a deployment, and
+// isBusy reports whether Temporal answered that it is busy. The server asks an internal workflow about a deployment, and
 // accepts one query at a time.
 func isBusy(err error) bool {
 	var busy *serviceerror.ResourceExhausted

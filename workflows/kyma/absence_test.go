@@ -46,7 +46,7 @@ const month = 30 * 24 * time.Hour
 // The budget of a month's absence covers a Kyma, and a module whose installation was interrupted by the absence.
 func TestAMonthOfAbsenceWritesAlmostNoHistory(t *testing.T) {
 	for _, gone := range []error{
-		fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "nobody listens"),
+		fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused"),
 		fault.New(fault.Unreachable, clusters.ReasonUnreachableUnauthorized, "401"),
 	} {
 		t.Run(fault.Of(gone).Reason, func(t *testing.T) {

@@ -60,7 +60,7 @@ func answers(began, last time.Time) bool {
 // inTurn takes the steps when it is their turn. If an urgent kick comes first, it returns a cancellation error. It
 // also returns when the last kick arrived in the meantime, or zero if none did.
 func (r *run) inTurn(ctx workflow.Context, gone bool) (background.Result, time.Time, error) {
-	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, r.Why("reconcile, when it is its turn")))
+	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, r.Why("reconcile in the background")))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.Ref, Seen: r.versions(), Since: r.Since, ManifestGone: gone, Busy: r.busy()})
 	var last time.Time

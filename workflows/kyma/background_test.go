@@ -224,7 +224,7 @@ func TestAFailedBackgroundResolutionIsRetriedAsAStepOfItsOwn(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "resolve", "report", "sync"}, w.calls)
 	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []desired.Seen{}, Background: true}, c.inputs["ResolveKyma"][1],
-		"what it writes still makes way for others")
+		"the Manifests that it writes still yield to other work")
 }
 
 // untilCancelled returns an activity that is canceled before it starts. The test environment does not end the context
@@ -237,7 +237,7 @@ func untilCancelled(env *testsuite.TestWorkflowEnvironment) func() error {
 		case <-cancelled:
 			return context.Canceled
 		case <-time.After(10 * time.Second):
-			return errors.New("was not cancelled")
+			return errors.New("was not canceled")
 		}
 	}
 }

@@ -527,7 +527,7 @@ func TestActivitiesGetTheVersionsThatKicksNamed(t *testing.T) {
 // Clusters that wait for the same time must not all return at the same moment.
 func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
 	waits := map[string]func(start time.Time) (w *fixture, second func() bool){
-		"a back-off": func(time.Time) (*fixture, func() bool) {
+		"a backoff": func(time.Time) (*fixture, func() bool) {
 			w := quietFixture()
 			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
 			return w, func() bool { return w.count("sync") == 2 }

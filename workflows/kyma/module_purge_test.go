@@ -85,7 +85,7 @@ func TestAPurgeCancelsARunningStep(t *testing.T) {
 		case <-ctx.Done():
 			return uninstall.RemoveResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
-			return uninstall.RemoveResult{}, errors.New("was not cancelled")
+			return uninstall.RemoveResult{}, errors.New("was not canceled")
 		}
 	}
 	purgeAt(env, w, time.Hour)

@@ -156,7 +156,7 @@ func TestDeletedObjectsOfAFollowedModuleAreRecreatedWithBackoff(t *testing.T) {
 func TestARejectedStepIsReportedAndSettles(t *testing.T) {
 	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer is not what it says it is")
+		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer does not match its digest")
 	}
 	var last manifests.ReportInput
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -282,7 +282,7 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 			cancelled = true
 			return install.ApplyResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
-			return install.ApplyResult{}, errors.New("was not cancelled")
+			return install.ApplyResult{}, errors.New("was not canceled")
 		}
 	}
 	workOnModule(env, w)

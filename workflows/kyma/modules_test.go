@@ -56,7 +56,7 @@ func TestAModuleThatHangsDelaysNeitherOthersNorItsKyma(t *testing.T) {
 		case <-freed:
 			return ready(), nil
 		case <-time.After(5 * time.Second):
-			return install.ApplyResult{}, errors.New("nobody else got on")
+			return install.ApplyResult{}, errors.New("the other module did not get its turn")
 		}
 	}
 	w.sync = func(n int) (syncing.Result, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// purgeModules purges these Manifests. waiting says what the removal waits for. See reportRemoval for again.
+// purgeModules purges these Manifests. waiting says what the removal waits for. For the parameter again, see reportRemoval.
 func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again bool, waiting string) error {
 	r.Doing(ctx, "purging")
 	admitted, err := r.admitPurge(ctx, manifests)

@@ -82,7 +82,7 @@ func (r *run) removalSituation(ctx workflow.Context, remaining resolve.DeleteRes
 	return s
 }
 
-// takeRemovalStep takes a step. See reportRemoval for again.
+// takeRemovalStep takes a step. For the parameter again, see reportRemoval.
 func (r *run) takeRemovalStep(ctx workflow.Context, started time.Time, step removal.Step, remaining resolve.DeleteResult, again bool) error {
 	names := strings.Join(remaining.Remaining, ", ")
 	switch step {

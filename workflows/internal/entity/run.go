@@ -115,7 +115,7 @@ func (r *Run) MustContinue(ctx workflow.Context, idle bool) bool {
 	return must && workflow.AllHandlersFinished(ctx)
 }
 
-// NewBuild reports whether another build executes this run now than the one that began it. A run keeps the logic
+// NewBuild reports whether a build other than the one that began this run executes it now. A run keeps the logic
 // version it began with, so it continues as new before the new build acts.
 func (r *Run) NewBuild(ctx workflow.Context) bool {
 	return build.Of(ctx) != r.Build && workflow.AllHandlersFinished(ctx)

@@ -69,7 +69,7 @@ func TestAKickAboutAManifestMayAskForAWholeReconcile(t *testing.T) {
 
 func TestSinceIsTheTimeOfTheOldestChange(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	p := pendingOf(kick.Kick{Reason: "nobody says when"}, kick.Kick{}.SeenAt(at.Add(time.Minute)), kick.Kick{}.SeenAt(at), kick.Kick{}.SeenAt(at.Add(time.Hour)))
+	p := pendingOf(kick.Kick{Reason: "no time given"}, kick.Kick{}.SeenAt(at.Add(time.Minute)), kick.Kick{}.SeenAt(at), kick.Kick{}.SeenAt(at.Add(time.Hour)))
 	require.Equal(t, at, p.Since)
 	require.Equal(t, at, pendingOf(kick.Kick{}.SeenAt(at.Add(time.Second))).With(p).Since)
 	require.Equal(t, at, p.With(pendingOf(kick.Kick{})).Since)

@@ -46,14 +46,14 @@ func settled(int, time.Time) (certificates.Rotated, error) {
 	return certificates.Rotated{}, nil
 }
 
-func TestItRotatesAtOnceAndThenOnceAnHour(t *testing.T) {
+func TestCertificatesAreRotatedAtOnceAndThenOnceAnHour(t *testing.T) {
 	rotated, next := running(t, Input{}, settled, nil)
 	require.Len(t, rotated, roundsPerRun)
 	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour}, rotated[:3])
 	require.Zero(t, next.Failures)
 }
 
-func TestItRotatesWhenAStepIsDueButNoMoreOftenThanOnceAMinute(t *testing.T) {
+func TestCertificatesAreRotatedWhenAStepIsDueButAtMostOnceAMinute(t *testing.T) {
 	rotated, _ := running(t, Input{}, func(n int, now time.Time) (certificates.Rotated, error) {
 		switch n {
 		case 1:
@@ -74,7 +74,7 @@ func TestAKickIsActedOnAtOnce(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5 * time.Minute, 65 * time.Minute}, rotated[:3])
 }
 
-func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
+func TestAForcedContinueAsNewKeepsTheWholeState(t *testing.T) {
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	result := certificates.Rotated{
 		Authorities: []certificates.AuthorityRow{{Authority: "0123456789ab", Phase: "present", Since: at, NotAfter: at, Agents: 3}},
@@ -142,7 +142,7 @@ func TestTheDetailsKeepOnlyTheLastSteps(t *testing.T) {
 	require.Len(t, v.Done, maxDone)
 }
 
-func TestACancellationEndsIt(t *testing.T) {
+func TestACancellationEndsTheWorkflow(t *testing.T) {
 	env := workflowtest.Environment()
 	env.RegisterActivityWithOptions(func(context.Context, rotate.Input) (certificates.Rotated, error) {
 		return certificates.Rotated{}, nil

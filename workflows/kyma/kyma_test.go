@@ -211,7 +211,7 @@ func TestAKymaIsRemovedInOrder(t *testing.T) {
 	require.Equal(t, []string{"sync", "report", "delete", "delete", "cleanup", "release"}, w.calls)
 }
 
-func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
+func TestTheRemovalOfTheLastModuleEndsTheRemovalOfTheKyma(t *testing.T) {
 	w := deletingFixture(0)
 	w.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}

@@ -311,7 +311,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 			}
 		},
-		"while the default custom resource is made": func(w *fixture, kicked func()) {
+		"while the default custom resource is created": func(w *fixture, kicked func()) {
 			w.wait = func(int, install.Followed) (readiness.Observed, error) {
 				return readiness.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
 			}
@@ -326,7 +326,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 			}
 		},
-		"while a failure is rested from": func(w *fixture, kicked func()) {
+		"while a failed step waits for its retry": func(w *fixture, kicked func()) {
 			w.apply = func(context.Context, int) (install.ApplyResult, error) {
 				return install.ApplyResult{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 			}

@@ -40,7 +40,7 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneNextForAModule(t *testing.T) {
+func TestWhatAModuleRunDoesNext(t *testing.T) {
 	cases := map[string]struct {
 		s    moduleSituation
 		want moduleStep

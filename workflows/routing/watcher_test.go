@@ -126,7 +126,7 @@ func TestAnUrgentKickDoesNotWaitForTheRetry(t *testing.T) {
 	require.Less(t, env.Now().Sub(began), 5*time.Minute, "in the workflow's time, which skips waits")
 }
 
-func TestAnOperatorsRequestContinuesAWaitingRunWithAllThatItCarries(t *testing.T) {
+func TestAForcedContinueAsNewKeepsTheStateOfAWaitingRun(t *testing.T) {
 	refused := fault.New(fault.Transient, activities.EventRefused, "no right")
 	refused.SlowRetry = true
 	r := &reconciles{answer: func(context.Context, int) error { return refused }}

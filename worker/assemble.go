@@ -40,84 +40,85 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// Parts are what the activities are assembled from.
+// Parts are the dependencies of Assemble.
 type Parts struct {
-	// ControlPlane is the configuration for the control plane, with the limits of its flags.
+	// ControlPlane is the client configuration for the control plane, with the rate limits from the flags.
 	ControlPlane *rest.Config
 	Scheme       *runtime.Scheme
-	// Cache serves the catalog, Secret metadata, Kymas and Manifests; see Index.
+	// Cache serves the catalog, Secret metadata, Kymas and Manifests. Index must have been called for it.
 	Cache cache.Cache
-	// Informers are those of a cache that CacheOptions limits to namespaces; else nil.
+	// Informers are the informers from CacheOptions if the cache is limited to namespaces, or else nil.
 	Informers *fleet.Informers
 	Temporal  temporal.Client
 	Events    record.EventRecorder
 	Registry  prometheus.Registerer
-	// Log is for what no other record keeps, such as objects that a purge forced.
+	// Log is for facts without another record, such as objects that a purge forced.
 	Log logr.Logger
-	// Version of this build (semver), noted on what it brings into remote clusters.
+	// Version is the version of this build (semver). It marks the objects that this build creates in remote clusters.
 	Version string
 	Config  Config
 }
 
-// Config are the flags of an instance as far as activities depend on them.
+// Config holds the settings of an instance that activities depend on. They come from flags.
 type Config struct {
 	Settings       desired.Settings
 	ResyncInterval time.Duration
-	// MissingAPITimeout is that of apply.Options, StuckWorkloadTimeout that of install.Options.
+	// MissingAPITimeout is apply.Options.MissingAPITimeout, StuckWorkloadTimeout is
+	// install.Options.StuckWorkloadTimeout.
 	MissingAPITimeout, StuckWorkloadTimeout time.Duration
-	// SweepShards is the number of shards of the fleet, SweepConcurrency how many of them are walked at once.
+	// SweepShards is the number of shards of the fleet. SweepConcurrency is the number of shards walked at once.
 	SweepShards, SweepConcurrency int
 	Limits                        clusters.Limits
-	// Access permits what is refused in kubeconfigs of remote clusters by default.
+	// Access permits features of remote kubeconfigs that are refused by default.
 	Access    clusters.Allow
 	Artifacts artifacts.Options
-	// Windows says when modules may be down; nil means at any time.
+	// Windows decides when modules may have downtime. Nil means at any time.
 	Windows resolve.Windows
-	// Signatures says which descriptors must be signed.
+	// Signatures defines which component descriptors must be signed.
 	Signatures signature.Policy
-	// RemoteTemplateRegistries are the registries that user-provided templates in remote clusters may refer to.
+	// RemoteTemplateRegistries are the registries that user-provided templates in remote clusters may use.
 	RemoteTemplateRegistries []string
-	// Removals bound what one change of the catalog may remove at once, RemovalBudget in how many clusters anything may remove
-	// modules within a window of time.
+	// Removals limits the removals by one change of the catalog. RemovalBudget limits the number of clusters in which
+	// modules are removed within a time window, for any cause.
 	Removals      resolve.Limits
 	RemovalBudget budget.Limits
-	// WrapRemote, where set, wraps the transport to every remote cluster (see clusters.Options).
+	// WrapRemote, if not nil, wraps the transport to every remote cluster (see clusters.Options).
 	WrapRemote func(cluster string, next http.RoundTripper) http.RoundTripper
-	// PerClusterMetrics exports also metrics with a series per Manifest.
+	// PerClusterMetrics also exports metrics with one series per Manifest.
 	PerClusterMetrics bool
-	// PurgeRules say which finalizers a purge may take off.
+	// PurgeRules defines which finalizers a purge may remove.
 	PurgeRules purge.Rules
-	// SameFailures is how many clusters may fail in the same way before a rollout is held, NoApprovals says why rollouts
-	// accept no approvals (advance.Options).
+	// SameFailures is the number of clusters with the same failure that holds a rollout. NoApprovals is the reason
+	// why rollouts accept no approvals (advance.Options).
 	SameFailures int32
 	NoApprovals  string
-	// Prometheus answers the queries of rollouts; nil where none is configured.
+	// Prometheus answers the queries of rollouts. It is nil if none is configured.
 	Prometheus advance.Prometheus
-	// Certificates are the settings of agents' certificates, where remote clusters send events: without what Assemble knows.
+	// Certificates are the settings of agent certificates. Assemble adds the fields that it knows itself.
 	Certificates certificates.Options
 }
 
-// Assembly is what Assemble made of the parts.
+// Assembly is the result of Assemble.
 type Assembly struct {
 	Activities Activities
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
-	// Budget is the removal budget of the instance.
+	// Budget is the instance's removal budget.
 	Budget  *budget.Budget
 	known   *fleet.Fleet
 	refused *metrics.Refused
-	// Registries wakes what waits for a registry.
+	// Registries wakes workflows that wait for a registry.
 	Registries *Registries
-	// Work measures what workers do.
+	// Work measures activities and requests to remote clusters.
 	Work *Work
-	// PullSecret is nil where none is configured.
+	// PullSecret is nil if no image pull Secret is configured.
 	PullSecret *pullsecret.Source
 	watching   watching
 }
 
-// Index registers the field indexes that watchers and activities read the cache by. Call it before the
-// cache starts.
+// Index registers the field indexes with which watchers and activities read the cache. Call it before the cache
+// starts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := desired.RegisterIndexes(ctx, indexer); err != nil {
 		return err
@@ -134,11 +135,11 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return fleet.Register(ctx, indexer)
 }
 
-// Assemble makes the activities and what they share. It makes no request.
+// Assemble creates the activities and their shared dependencies. It makes no requests.
 func Assemble(p Parts) (*Assembly, error) {
 	controlPlane, err := client.New(p.ControlPlane, client.Options{Scheme: p.Scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make the control plane client: %w", err)
+		return nil, fmt.Errorf("create the control plane client: %w", err)
 	}
 	controlPlane = installations.Client(controlPlane)
 	work, err := NewWork(p.Registry, p.Config.PerClusterMetrics)
@@ -193,20 +194,20 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	a.Registries = &Registries{Store: store, Kicks: a.Kicks, Manifests: p.Cache, Log: p.Log.WithName("registries")}
 	if err := a.assembleWatching(p, controlPlane); err != nil {
-		return nil, fmt.Errorf("assemble what remote clusters send events by: %w", err)
+		return nil, fmt.Errorf("assemble the event path from remote clusters: %w", err)
 	}
 	purges, err := assemblePurges(p, controlPlane)
 	if err != nil {
-		return nil, fmt.Errorf("assemble what purges: %w", err)
+		return nil, fmt.Errorf("assemble the purge recorder: %w", err)
 	}
 	if a.refused, err = metrics.NewRefused(p.Registry); err != nil {
 		return nil, err
 	}
 	if err := a.assembleKymaSide(p, controlPlane, store, signatures, purges); err != nil {
-		return nil, fmt.Errorf("assemble what works on Kymas: %w", err)
+		return nil, fmt.Errorf("assemble the activities for Kymas: %w", err)
 	}
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
-		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
+		return nil, fmt.Errorf("assemble the activities for Manifests: %w", err)
 	}
 	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve, a.Activities.Manifests.Install, a.Activities.Status)
 	a.Activities.Advance, err = advance.New(advance.Options{
@@ -214,7 +215,7 @@ func Assemble(p Parts) (*Assembly, error) {
 		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Prometheus: p.Config.Prometheus, Events: p.Events,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("assemble what works on rollouts: %w", err)
+		return nil, fmt.Errorf("assemble the activities for rollouts: %w", err)
 	}
 	return a, nil
 }
@@ -260,7 +261,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	return err
 }
 
-// assemblePurges makes what records which objects are forced.
+// assemblePurges creates the recorder of objects that purges force.
 func assemblePurges(p Parts, controlPlane client.Client) (*purge.Recorder, error) {
 	counter, err := metrics.NewPurges(p.Registry)
 	if err != nil {
@@ -297,7 +298,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	return err
 }
 
-// measured wraps the transport to a remote cluster by its own wrapper and by what measures it.
+// measured wraps the transport to a remote cluster with wrap, if not nil, and with the measurement of requests.
 func measured(work *Work, wrap func(string, http.RoundTripper) http.RoundTripper) func(string, http.RoundTripper) http.RoundTripper {
 	return func(cluster string, next http.RoundTripper) http.RoundTripper {
 		if wrap != nil {

@@ -16,11 +16,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// CacheOptions keep the caches of an instance small: of Secrets only the metadata of those that give access to
-// clusters, of Manifests hardly anything of the inventory, of nothing the managed fields, and of our own kinds only
-// what is labelled as this instance's. The default instance also takes what has no label, which no selector can say.
-// With namespaces they have only what is in these, and access Secrets also of the namespace that is searched besides; the
-// informers are nil without.
+// CacheOptions returns options that keep an instance's caches small. The caches hold:
+//
+//   - of Secrets, only the metadata of those that give access to clusters
+//   - of Manifests, almost nothing of the inventory
+//   - no managed fields
+//   - of our own kinds, only objects with this instance's label; the default instance caches all of them, because no
+//     selector matches objects with this label or none
+//
+// If settings.Namespaces is set, the caches hold only objects in these namespaces. Access Secrets are then also cached
+// from AccessSecretNamespace and, if events from remote clusters are switched on, from the Istio namespace. If
+// settings.Namespaces is not set, the returned informers are nil.
 func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, error) {
 	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// What the label host of client-go's metrics says.
+// Values of the label host in client-go's metrics.
 const (
 	hostControlPlane = "control-plane"
 	hostRemote       = "remote"
 )
 
-// MeasureClients exports client-go's metrics of requests (rest_client_requests_total) and of the time for which its rate
-// limiter holds them back (rest_client_rate_limiter_duration_seconds) with two values of the label host, that of the control
-// plane and one for all remote clusters: otherwise each cluster would have series of its own. Call it once, before any
-// client is used.
+// MeasureClients exports client-go's request metrics: rest_client_requests_total, and
+// rest_client_rate_limiter_duration_seconds for the time that the client-side rate limiter delays requests. The label
+// host has two values, one for the control plane and one for all remote clusters. Otherwise each cluster would have
+// its own series. Call MeasureClients once, before the first client sends a request.
 func MeasureClients(controlPlane *rest.Config) {
 	metrics.RegisterRESTClientMetrics(metrics.MetricRateLimiterLatency)
 	hosts := hostNames{controlPlane: controlPlane.Host}
@@ -30,7 +30,7 @@ func MeasureClients(controlPlane *rest.Config) {
 	clientmetrics.RateLimiterLatency = namedLatency{hosts, clientmetrics.RateLimiterLatency}
 }
 
-// hostNames says which kind of cluster a host is.
+// hostNames maps a host to a kind of cluster.
 type hostNames struct{ controlPlane string }
 
 func (n hostNames) of(host string) string {

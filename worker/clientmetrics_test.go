@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Otherwise a fleet of 10,000 clusters has as many times the series of each method and code.
+// Otherwise a fleet of 10,000 clusters would have 10,000 times the series.
 func TestRequestsOfClientsNameNoRemoteCluster(t *testing.T) {
 	results, latency := clientmetrics.RequestResult, clientmetrics.RateLimiterLatency
 	t.Cleanup(func() { clientmetrics.RequestResult, clientmetrics.RateLimiterLatency = results, latency })

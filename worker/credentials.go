@@ -11,13 +11,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// credentials says when the credentials expire that this process reaches remote clusters with. Nobody else knows: watchers
-// have only the metadata of access Secrets.
+// credentials exports when this process's credentials for remote clusters expire. No other component knows this:
+// watchers only have the metadata of access Secrets.
 type credentials struct {
 	validities func() map[types.NamespacedName]clusters.Validity
 	now        func() time.Time
 	counts     *prometheus.Desc
-	// ends is nil where no series are wanted that there is one of per cluster.
+	// ends is nil if metrics with one series per cluster are switched off.
 	ends *prometheus.Desc
 }
 
@@ -32,7 +32,7 @@ func registerCredentials(registry prometheus.Registerer, access *clusters.Regist
 	return nil
 }
 
-// Describe says which metrics there are.
+// Describe implements prometheus.Collector.
 func (c *credentials) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.counts
 	if c.ends != nil {
@@ -40,7 +40,7 @@ func (c *credentials) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect counts the credentials that are used at present.
+// Collect counts the credentials in use. It implements prometheus.Collector.
 func (c *credentials) Collect(collected chan<- prometheus.Metric) {
 	now, counts, ends := c.now(), map[clusters.Expiry]int{}, map[string]time.Time{}
 	for kyma, validity := range c.validities() {
@@ -48,7 +48,7 @@ func (c *credentials) Collect(collected chan<- prometheus.Metric) {
 		if c.ends == nil {
 			continue
 		}
-		// Of Kymas of one name in several namespaces, the first to expire counts.
+		// If Kymas in several namespaces have the same name, report the earliest expiry.
 		if end, known := ends[kyma.Name]; !validity.Until.IsZero() && (!known || validity.Until.Before(end)) {
 			ends[kyma.Name] = validity.Until
 		}

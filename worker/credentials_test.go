@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-func TestCredentialsAreCountedByWhenTheyExpire(t *testing.T) {
+func TestCredentialsAreCountedByExpiry(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	c := &credentials{
@@ -38,7 +38,7 @@ lifecycle_mgr_cluster_credentials{expiry="Later"} 1
 lifecycle_mgr_cluster_credentials{expiry="Soon"} 2
 lifecycle_mgr_cluster_credentials{expiry="Unknown"} 1
 `
-	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(counts)), "no series per cluster, unless it is asked for")
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(counts)), "no series per cluster unless switched on")
 
 	c.ends = metrics.ClusterCredentialsEnd()
 	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`

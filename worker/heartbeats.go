@@ -11,19 +11,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/heartbeat"
 )
 
-// heartbeatEvery is well within the heartbeat time-out of the activities that write; one with a shorter time-out
-// heartbeats three times within it.
+// heartbeatEvery is well within the heartbeat timeout of writing activities. An activity with a shorter timeout sends
+// three heartbeats within it.
 const heartbeatEvery = 5 * time.Second
 
-// Heartbeats is the interceptor that keeps activities alive and turns what they end with into faults. Every worker
-// but that of the sweeps has it.
+// Heartbeats returns the interceptor that sends heartbeats for activities and converts their errors to faults. All
+// workers use it except the one for sweeps.
 func Heartbeats() interceptor.WorkerInterceptor { return &heartbeats{} }
 
-// heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
-// cannot be done any more: then another attempt may be running already, and this one must not write
-// (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both
-// are here so that no activity can forget them. Activities that heartbeat details of their own, as those
-// that wait, must be scheduled without a heartbeat time-out, which leaves their heartbeats to them.
+// heartbeats sends heartbeats for every activity with a heartbeat timeout. It stops the activity if heartbeats no
+// longer get through: another attempt may already be running, and this one must not write
+// (docs/design/workflows-and-signals.md#activities-that-write). It also converts the error of an activity to a fault.
+// As an interceptor it covers all activities, and none can forget this. An activity that sends heartbeats with
+// details itself must be scheduled without a heartbeat timeout, so that this interceptor sends none.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// On a real server: an activity that knows nothing of heartbeats outlives its heartbeat time-out, and a
-// cancellation reaches it and, as one, its workflow.
+// This test uses a real server. An activity that sends no heartbeats itself outlives its heartbeat timeout. A
+// cancellation reaches the activity and, as a cancellation, its workflow.
 func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
 	_, client := temporaltest.Namespace(t, "heartbeats")
 	w := sdkworker.New(client, "heartbeats", sdkworker.Options{
 		Interceptors: []interceptor.WorkerInterceptor{worker.Heartbeats()},
-		// As the workers of this package have it, in proportion to the time-out below.
+		// The ratio of the workers in this package, scaled to the timeout below.
 		DefaultHeartbeatThrottleInterval: timeout / 4, MaxHeartbeatThrottleInterval: timeout / 4,
 	})
 	attempts := atomic.Int32{}

@@ -22,39 +22,39 @@ import (
 )
 
 const (
-	// checkEvery is how often the link to Temporal is checked, and checkSoon how often until it works.
+	// checkEvery is how often the link to Temporal is checked, checkSoon how often while it does not work.
 	checkEvery = 10 * time.Second
 	checkSoon  = time.Second
 	// checkTimeout bounds one check.
 	checkTimeout = 5 * time.Second
-	// startsWithin is how long the workers of this process may take until Temporal knows that they poll.
+	// startsWithin is how long it may take until Temporal knows that the workers of this process poll.
 	startsWithin = 5 * time.Second
-	// answerAfter is how many queries in a row may stay unanswered before no worker counts as active.
+	// answerAfter is how many queries in a row must stay unanswered before workers count as missing.
 	answerAfter = 2
 )
 
-// Temporal is what a Link asks; a client.Client is one.
+// Temporal is the part of client.Client that a Link needs.
 type Temporal interface {
 	operators
 	WorkflowService() workflowservice.WorkflowServiceClient
 	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
 }
 
-// Link watches whether work can be done: Temporal answers, its namespace knows our search attributes, and somebody
-// polls every task queue. It repairs what it can: search attributes that a lost or replaced database does not know
-// are registered again. Every process has one, and is ready while its link works.
+// Link watches whether this instance can do work: Temporal answers, its namespace has our search attributes, and
+// workers poll every task queue. If a lost or replaced database does not know the search attributes, Link registers
+// them again. Every process has a Link, and is ready while its Link works.
 type Link struct {
 	temporal  Temporal
 	namespace string
-	// works is true where this process has workers: then it need not ask whether there are any.
+	// works is true if this process has workers. It then does not need to query whether workers answer.
 	works bool
 	log   logr.Logger
 	now   func() time.Time
 
 	metrics *metrics.Link
 
-	// known is true while the search attributes are known to exist: what was registered just now may be listed only
-	// a little later.
+	// known is true once the search attributes are known to exist. Newly registered ones may take a moment to appear
+	// in the list.
 	known      bool
 	unanswered int
 
@@ -67,7 +67,7 @@ type Link struct {
 
 var errNotChecked = errors.New("the connection to Temporal has not been checked yet")
 
-// NewLink registers the metrics of a link. It makes no request.
+// NewLink registers the metrics of a link. It makes no requests.
 func NewLink(temporal Temporal, namespace string, works bool, registry prometheus.Registerer, log logr.Logger) (*Link, error) {
 	measured, err := metrics.NewLink(registry)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *Link) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: every process has a link of its own.
+// NeedLeaderElection returns false: every process has its own link.
 func (l *Link) NeedLeaderElection() bool { return false }
 
 // Check implements healthz.Checker.
@@ -102,15 +102,15 @@ func (l *Link) Check(*http.Request) error {
 	return problem
 }
 
-// Problem is why no work can be done, nil while it can, and since when it is so. The time is zero before the first check, and
-// while the workers of this process start.
+// Problem returns why no work can be done, or nil, and since when. The time is zero before the first check, and while
+// the workers of this process start.
 func (l *Link) Problem() (since time.Time, problem error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.since, l.problem
 }
 
-// check checks once, and says in log and metric what changed.
+// check checks the link once, and records changes in the log and metrics.
 func (l *Link) check(ctx context.Context) error {
 	checkCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -140,14 +140,14 @@ func (l *Link) check(ctx context.Context) error {
 	return found
 }
 
-// find says what is wrong, the most important first.
+// find returns the most important problem.
 func (l *Link) find(ctx context.Context) error {
 	registered, err := EnsureSearchAttributes(ctx, l.temporal, l.namespace)
 	if err != nil {
 		return fmt.Errorf("Temporal cannot be used: %w", err)
 	}
 	if registered && l.known {
-		l.log.Error(nil, "Temporal had lost our search attributes, registered them again: its database was lost or replaced", logkey.TemporalNamespace, l.namespace)
+		l.log.Error(nil, "Temporal's database was lost or replaced: registered the missing search attributes again", logkey.TemporalNamespace, l.namespace)
 	}
 	l.known = !registered
 	for _, polled := range taskqueues.All() {
@@ -171,8 +171,8 @@ func (l *Link) isPolled(ctx context.Context, q taskqueues.Queue) error {
 	return described.Unpolled(q)
 }
 
-// isAnswered asks a workflow something, where this process has no workers itself: the server remembers for more than
-// a minute who polled, but only somebody who polls answers.
+// isAnswered sends a query to a workflow if this process has no workers. The server remembers pollers for more than a
+// minute, but only a running worker answers a query.
 func (l *Link) isAnswered(ctx context.Context) error {
 	if l.works {
 		return nil

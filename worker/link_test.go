@@ -24,14 +24,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
-// linkBench is a link to a Temporal whose answers can be changed.
+// linkBench is a link to a fake Temporal.
 type linkBench struct {
 	*Link
 	ns *namespace
-	// idle is for how long nobody has polled a task queue.
+	// idle is how long no worker has polled a task queue.
 	idle   map[string]time.Duration
 	silent error
-	// waiting tasks are in every queue, the oldest for waitingFor.
+	// waiting is the number of tasks in every queue. waitingFor is the age of the oldest.
 	waiting    int64
 	waitingFor time.Duration
 	lines      []string
@@ -42,7 +42,7 @@ func (b *linkBench) OperatorService() operatorservice.OperatorServiceClient { re
 
 func (b *linkBench) WorkflowService() workflowservice.WorkflowServiceClient { return taskQueues{b: b} }
 
-// taskQueues answers who polls a task queue, and what waits in it.
+// taskQueues answers DescribeTaskQueue requests.
 type taskQueues struct {
 	workflowservice.WorkflowServiceClient
 	b *linkBench
@@ -72,7 +72,7 @@ func newLinkBench(t *testing.T, works bool) *linkBench {
 	return b
 }
 
-// checks checks once; afterwards probe, metric and log agree.
+// checks checks the link once. Afterwards probe, metric and log must agree.
 func (b *linkBench) checks(t *testing.T) error {
 	t.Helper()
 	found := b.check(t.Context())
@@ -88,10 +88,10 @@ func (b *linkBench) checks(t *testing.T) error {
 
 func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
 	b := newLinkBench(t, true)
-	require.Error(t, b.Check(nil), "nobody knows yet")
+	require.Error(t, b.Check(nil), "unknown before the first check")
 	require.NoError(t, b.checks(t))
 	require.NoError(t, b.checks(t))
-	require.Len(t, b.lines, 1, "one line for each change")
+	require.Len(t, b.lines, 1, "one line per change")
 
 	b.ns.err = errors.New("connection refused")
 	require.ErrorContains(t, b.checks(t), "connection refused")
@@ -102,14 +102,14 @@ func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
 	require.Len(t, b.lines, 3)
 }
 
-func TestWorkersThatStartAreNoProblemToReport(t *testing.T) {
+func TestStartingWorkersAreNotReportedAsAProblem(t *testing.T) {
 	unpolled := func(t *testing.T, works bool) *linkBench {
 		t.Helper()
 		b := newLinkBench(t, works)
 		for _, q := range taskqueues.All() {
 			b.idle[q.Name+" Workflow"], b.idle[q.Name+" Activity"] = time.Hour, time.Hour
 		}
-		require.ErrorIs(t, b.checks(t), taskqueues.ErrNoWorker, "it is not ready")
+		require.ErrorIs(t, b.checks(t), taskqueues.ErrNoWorker, "the process is not ready")
 		return b
 	}
 	since := func(b *linkBench) time.Time {
@@ -120,15 +120,15 @@ func TestWorkersThatStartAreNoProblemToReport(t *testing.T) {
 	require.Zero(t, since(b))
 	b.clock = b.clock.Add(startsWithin)
 	require.Error(t, b.checks(t))
-	require.Equal(t, b.clock, since(b), "they have had their time")
-	require.NotZero(t, since(unpolled(t, false)), "those of other processes have none")
+	require.Equal(t, b.clock, since(b), "the workers had enough time to start")
+	require.NotZero(t, since(unpolled(t, false)), "the workers of other processes get no extra time")
 }
 
-func TestItIsKnownSinceWhenNoWorkCanBeDone(t *testing.T) {
+func TestProblemReturnsSinceWhenNoWorkCanBeDone(t *testing.T) {
 	b := newLinkBench(t, true)
 	since, problem := b.Problem()
 	require.Error(t, problem)
-	require.Zero(t, since, "nothing was checked yet")
+	require.Zero(t, since, "no check yet")
 	b.ns.err = errors.New("connection refused")
 	require.Error(t, b.checks(t))
 	began := b.clock
@@ -145,7 +145,7 @@ func TestItIsKnownSinceWhenNoWorkCanBeDone(t *testing.T) {
 	require.Equal(t, b.clock, since)
 }
 
-func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
+func TestATaskQueueWithoutPollersIsReported(t *testing.T) {
 	for queue, says := range map[string]string{
 		"lifecycle-manager-control-plane Workflow": "no worker polls the task queue lifecycle-manager-control-plane for workflow tasks",
 		"lifecycle-manager-remote Activity":        "no worker polls the task queue lifecycle-manager-remote for activity tasks",
@@ -163,8 +163,8 @@ func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
 	}
 }
 
-// Processes start one after the other: a worker that polls some seconds later is no error in the log.
-func TestWorkersThatAreMissingAreAnErrorOnlyOnceThatLasts(t *testing.T) {
+// Processes start one after the other. A worker that polls a few seconds later is no error in the log.
+func TestMissingWorkersAreAnErrorOnlyIfTheyStayMissing(t *testing.T) {
 	b := newLinkBench(t, true)
 	b.idle["lifecycle-manager-remote Activity"] = 2 * time.Minute
 	require.Error(t, b.checks(t))
@@ -183,20 +183,20 @@ func TestWorkersThatAreMissingAreAnErrorOnlyOnceThatLasts(t *testing.T) {
 	unusable := newLinkBench(t, true)
 	unusable.ns.err = errors.New("connection refused")
 	require.Error(t, unusable.checks(t))
-	require.Contains(t, unusable.lines[0], `"error"=`, "Temporal does not come by itself")
+	require.Contains(t, unusable.lines[0], `"error"=`, "a problem with Temporal does not end by itself")
 }
 
-// The server remembers pollers for minutes: only an answer shows that somebody is there.
-func TestAProcessWithoutWorkersNoticesWithinHalfAMinuteThatNobodyWorks(t *testing.T) {
+// The server remembers pollers for minutes. Only an answer shows that a worker is running.
+func TestAProcessWithoutWorkersNoticesMissingWorkersWithinHalfAMinute(t *testing.T) {
 	for name, silent := range map[string]error{
-		"nobody answered in time":  serviceerror.NewDeadlineExceeded("context deadline exceeded"),
-		"nobody was there of late": serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
+		"no answer in time": serviceerror.NewDeadlineExceeded("context deadline exceeded"),
+		"no recent poller":  serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLinkBench(t, false)
 			require.NoError(t, b.checks(t))
 			b.silent = silent
-			require.NoError(t, b.checks(t), "once may be chance")
+			require.NoError(t, b.checks(t), "one failure may be chance")
 			require.EqualError(t, b.checks(t), "no worker answers on the task queue lifecycle-manager-sweep")
 			require.Less(t, 2*(checkEvery+checkTimeout), 31*time.Second)
 			b.silent = serviceerror.NewNotFound("the sweeps were not started yet")
@@ -206,7 +206,7 @@ func TestAProcessWithoutWorkersNoticesWithinHalfAMinuteThatNobodyWorks(t *testin
 	working := newLinkBench(t, true)
 	working.silent = serviceerror.NewDeadlineExceeded("busy")
 	for range 3 {
-		require.NoError(t, working.checks(t), "whoever has workers need not ask")
+		require.NoError(t, working.checks(t), "a process with workers does not need to query")
 	}
 }
 
@@ -214,18 +214,18 @@ func TestSearchAttributesThatTemporalLostAreRegisteredAgain(t *testing.T) {
 	b := newLinkBench(t, true)
 	require.NoError(t, b.checks(t))
 	require.NoError(t, b.checks(t))
-	require.Len(t, b.lines, 1, "the first time is none worth an error, nor is a server that does not list them yet")
+	require.Len(t, b.lines, 1, "the first registration is no error, nor is a server that does not list the attributes yet")
 	b.ns.known = b.ns.added[0]
 	require.NoError(t, b.checks(t))
 	require.Len(t, b.ns.added, 2)
 
-	b.ns.known = nil // another database
+	b.ns.known = nil // a new database
 	require.NoError(t, b.checks(t))
 	require.Len(t, b.ns.added, 3)
-	require.Contains(t, b.lines[1], "its database was lost or replaced")
+	require.Contains(t, b.lines[1], "database was lost or replaced")
 }
 
-func TestWhatWaitsInATaskQueueIsMeasured(t *testing.T) {
+func TestTheBacklogOfTaskQueuesIsMeasured(t *testing.T) {
 	b := newLinkBench(t, true)
 	b.waiting, b.waitingFor = 7, 90*time.Second
 	require.NoError(t, b.checks(t))

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/removal"
 )
 
-// ManifestOptions configure what works on Manifests.
+// ManifestOptions configures AssembleManifests.
 type ManifestOptions struct {
 	Steps   manifests.Options
 	Apply   apply.Options
@@ -18,7 +18,7 @@ type ManifestOptions struct {
 	Purge   purge.Options
 }
 
-// ManifestActivities are what works on Manifests, and what it is made of.
+// ManifestActivities holds the activities for Manifests and their parts.
 type ManifestActivities struct {
 	Steps     *manifests.Steps
 	Drift     *drift.Prober
@@ -29,7 +29,7 @@ type ManifestActivities struct {
 	Purge     *purge.Activities
 }
 
-// AssembleManifests makes the activities on Manifests. It makes no request.
+// AssembleManifests creates the activities for Manifests. It makes no requests.
 func AssembleManifests(o ManifestOptions) (*ManifestActivities, error) {
 	a := &ManifestActivities{}
 	var err error

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// latencyBuckets are those of the Temporal SDK's histograms, which are in seconds. Those that OpenTelemetry has by default are
-// meant for milliseconds: the first ends at 5, and nearly everything would be in it.
+// latencyBuckets returns buckets for the Temporal SDK's histograms, which are in seconds. OpenTelemetry's default
+// buckets are for milliseconds: the first ends at 5, so nearly all values would be in it.
 func latencyBuckets() []float64 {
 	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLatenciesOfTemporalAreToldApartBelowASecond(t *testing.T) {
+func TestLatencyBucketsDistinguishLatenciesBelowASecond(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	handler, err := MetricsHandler(registry)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ var assembled = Options{
 	StopTimeout: 20 * time.Second,
 }
 
-func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
+func TestEachQueueHasItsOwnSlotsAndActivities(t *testing.T) {
 	want := map[string]struct {
 		slots      int
 		workflows  bool
@@ -67,21 +67,21 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
 		if q.name == "lifecycle-manager-control-plane" {
 			require.Equal(t, 10, q.options.Tuner.GetActivityTaskSlotSupplier().MaxSlots())
-			require.Equal(t, 16, q.options.Tuner.GetWorkflowTaskSlotSupplier().MaxSlots(), "else steps within workflow tasks hold up one another")
-			require.Contains(t, q.options.Interceptors, q.options.Tuner.GetWorkflowTaskSlotSupplier(), "which counts modules")
-			// A single kind of poller asks for the tasks of sleeping workflows as long as there are any, and new ones wait.
+			require.Equal(t, 16, q.options.Tuner.GetWorkflowTaskSlotSupplier().MaxSlots(), "otherwise steps within workflow tasks delay each other")
+			require.Contains(t, q.options.Interceptors, q.options.Tuner.GetWorkflowTaskSlotSupplier(), "the supplier counts modules")
+			// A single kind of poller would prefer the tasks of sleeping workflows, and new ones would wait.
 			require.Equal(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 				MinimumNumberOfPollers: 2, InitialNumberOfPollers: 4, MaximumNumberOfPollers: 4,
 			}), q.options.WorkflowTaskPollerBehavior, "else polls for sleeping workflows hold the slots of new ones")
-			require.Equal(t, stickyTimeout, q.options.StickyScheduleToStartTimeout, "else a busy process loses its workflows to the queue of all")
+			require.Equal(t, stickyTimeout, q.options.StickyScheduleToStartTimeout, "otherwise a busy process loses its workflows to the shared queue")
 		}
 		if q.name == "lifecycle-manager-background" {
 			slots := q.options.Tuner.GetActivityTaskSlotSupplier()
 			for range 3 {
 				require.NotNil(t, slots.TryReserveSlot(nil))
 			}
-			require.Nil(t, slots.TryReserveSlot(nil), "three that do not wait for their clusters")
-			require.Equal(t, 20, slots.MaxSlots(), "as many as of other work on clusters with those that do")
+			require.Nil(t, slots.TryReserveSlot(nil), "only three may not be waiting for their clusters")
+			require.Equal(t, 20, slots.MaxSlots(), "including waiting ones, as many as other work on clusters")
 		}
 		require.Equal(t, 20*time.Second, q.options.WorkerStopTimeout, q.name)
 		require.Less(t, q.options.MaxHeartbeatThrottleInterval, 10*time.Second, "%s: a lost connection is noticed in time", q.name)
@@ -90,8 +90,8 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 			_, ok := each.(*heartbeats)
 			beats = beats || ok
 		}
-		// A walk heartbeats its cursor, which an empty heartbeat would wipe out.
-		require.Equal(t, expected.beats, beats, "%s: no activity can forget to heartbeat, and to stop when that fails", q.name)
+		// A walk sends its cursor with each heartbeat. An empty heartbeat would erase the cursor.
+		require.Equal(t, expected.beats, beats, "%s: every activity must send heartbeats, and stop if they fail", q.name)
 		var names []string
 		for _, each := range q.activities {
 			names = append(names, methodName(each))
@@ -100,15 +100,15 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 	}
 }
 
-// Where remote clusters send no events, nothing works on Watchers.
-func TestWatchersAreWorkedOnWhereThereAreEvents(t *testing.T) {
+// If events are switched off, no worker serves Watchers.
+func TestWatchersAreServedIfEventsAreSwitchedOn(t *testing.T) {
 	options := assembled
 	options.Activities.Routing = &routing.Activities{}
 	var names []string
 	for _, each := range (&Workers{}).queues(options)[0].activities {
 		names = append(names, methodName(each))
 	}
-	require.Contains(t, names, "ReconcileWatcher", "the workflows' worker tries it as a local activity")
+	require.Contains(t, names, "ReconcileWatcher", "the workflows' worker attempts it as a local activity")
 }
 
 func methodName(method any) string {
@@ -116,7 +116,7 @@ func methodName(method any) string {
 	return strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "-fm")
 }
 
-// registered remembers how workflows are registered.
+// registered records how workflows are registered.
 type registered struct {
 	worker.WorkflowRegistry
 	behaviors map[string]workflow.VersioningBehavior
@@ -126,7 +126,8 @@ func (r *registered) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptio
 	r.behaviors[o.Name] = o.VersioningBehavior
 }
 
-// A sleeping run lives longer than any build: pinned, it would hang when the workers of its build are gone.
+// A sleeping run lives longer than any build. If it were pinned, it would hang when the workers of its build are
+// gone.
 func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	r := &registered{behaviors: map[string]workflow.VersioningBehavior{}}
 	RegisterWorkflows(r)
@@ -137,11 +138,11 @@ func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	}, r.behaviors)
 }
 
-func TestWorkersWorkWhoeverLeads(t *testing.T) {
+func TestWorkersNeedNoLeaderElection(t *testing.T) {
 	require.False(t, (&Workers{}).NeedLeaderElection())
 }
 
-// namespace is a Temporal namespace with some search attributes.
+// namespace is a fake Temporal namespace with search attributes.
 type namespace struct {
 	operatorservice.OperatorServiceClient
 	known map[string]enumspb.IndexedValueType
@@ -164,13 +165,13 @@ func (n *namespace) client() client.Client {
 	return c
 }
 
-func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
+func TestMissingSearchAttributesAreRegistered(t *testing.T) {
 	const keyword = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	all := map[string]enumspb.IndexedValueType{
 		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "RemoteCluster": keyword,
 		"FailingModules": enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 	}
-	require.Less(t, len(all), 10, "SQL visibility has ten of a namespace, and three lists")
+	require.Less(t, len(all), 10, "SQL visibility has room for ten keywords and three lists per namespace")
 
 	refused := func(n *namespace) error {
 		_, err := EnsureSearchAttributes(t.Context(), n.client(), "ns")
@@ -195,7 +196,7 @@ func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
 
 	whole := &namespace{known: all}
 	ensure(whole)
-	require.Empty(t, whole.added, "who may not change a namespace can still run in one that is prepared")
+	require.Empty(t, whole.added, "a process without the right to change a namespace can use a prepared one")
 
 	other := &namespace{known: map[string]enumspb.IndexedValueType{"KymaState": enumspb.INDEXED_VALUE_TYPE_TEXT}}
 	require.ErrorContains(t, refused(other), "KymaState")

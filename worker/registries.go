@@ -16,24 +16,25 @@ import (
 )
 
 const (
-	// reasonRegistry is the reason of the kicks: the label of a metric.
+	// reasonRegistry is the reason of the kicks. It is the value of a metric label.
 	reasonRegistry = "a registry has what it lacked"
-	// wakeApart is how far apart workflows act that wait for the same layer, so that thousands do not act at once.
+	// wakeApart is the time between the kicks of workflows that wait for the same layer, so that thousands do not act
+	// at once.
 	wakeApart = 20 * time.Millisecond
 )
 
-// Registries wakes workflows that wait for a registry, as soon as it gives what they wait for. Each process does so for what
-// its own workers could not fetch.
+// Registries wakes workflows that wait for a registry as soon as the registry serves the missing artifact. Each
+// process does this for artifacts that its own workers could not fetch.
 type Registries struct {
-	// Store asks the registries.
+	// Store polls the registries.
 	Store interface {
 		Watch(ctx context.Context, wake func(ctx context.Context, waiters []artifacts.Waiter))
 	}
-	// Kicks wakes the open run of a workflow.
+	// Kicks signals the open run of a workflow.
 	Kicks interface {
 		SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 	}
-	// Manifests lists Manifests, from a cache.
+	// Manifests lists Manifests from a cache.
 	Manifests client.Reader
 	Log       logr.Logger
 }
@@ -45,15 +46,15 @@ func (r *Registries) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: every process fetches for itself.
+// NeedLeaderElection returns false: every process fetches artifacts for itself.
 func (r *Registries) NeedLeaderElection() bool { return false }
 
-// waiting returns the Manifests that waited for a registry in a process before this one, which may have ended since. They try
-// once; if that fails, this process asks the registry for them.
+// waiting returns the Manifests that waited for a registry in an earlier process, which may have ended. Their
+// workflows try once. If that fails, this process polls the registry for them.
 func (r *Registries) waiting(ctx context.Context) []artifacts.Waiter {
 	var all v1beta2.ManifestList
 	if err := r.Manifests.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		r.Log.Error(err, "Manifests that wait for a registry cannot be listed: their workflows retry by themselves")
+		r.Log.Error(err, "cannot list the Manifests that wait for a registry; their workflows retry with backoff")
 		return nil
 	}
 	var waiting []artifacts.Waiter
@@ -66,7 +67,7 @@ func (r *Registries) waiting(ctx context.Context) []artifacts.Waiter {
 	return waiting
 }
 
-// wake kicks for waiters, for each a moment after the one before.
+// wake kicks the waiters, one every wakeApart.
 func (r *Registries) wake(ctx context.Context, waiters []artifacts.Waiter) {
 	began := time.Now()
 	for i, waiter := range waiters {
@@ -79,7 +80,7 @@ func (r *Registries) wake(ctx context.Context, waiters []artifacts.Waiter) {
 			k.NotBefore = &at
 		}
 		if err := r.Kicks.SignalOpen(ctx, id, k); err != nil && ctx.Err() == nil {
-			r.Log.Error(err, "a workflow that waits for a registry is not woken: it retries by itself", logkey.WorkflowID, id)
+			r.Log.Error(err, "cannot wake a workflow that waits for a registry; it retries with backoff", logkey.WorkflowID, id)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (k *kicked) SignalOpen(_ context.Context, id string, sent kick.Kick) error 
 	return nil
 }
 
-func TestWhoeverWaitsForARegistryIsWokenAlsoAfterARestart(t *testing.T) {
+func TestWorkflowsThatWaitForARegistryAreWokenEvenAfterARestart(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	var all []client.Object

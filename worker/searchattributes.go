@@ -10,13 +10,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// operators are those of a client.Client for who runs the server.
+// operators is the part of client.Client for operators of a server.
 type operators interface {
 	OperatorService() operatorservice.OperatorServiceClient
 }
 
-// EnsureSearchAttributes registers the search attributes of our workflows in the namespace where they are
-// missing, and tells whether any were. A workflow that upserts an unregistered one is stuck until it is registered.
+// EnsureSearchAttributes registers missing search attributes of our workflows in the namespace, and reports whether
+// any were missing. A workflow that upserts an unregistered attribute is stuck until the attribute is registered.
 func EnsureSearchAttributes(ctx context.Context, temporal operators, namespace string) (registered bool, err error) {
 	operator := temporal.OperatorService()
 	known, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})

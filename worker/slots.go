@@ -14,23 +14,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 )
 
-// patience is how long a reconcile in the background, or a wait, counts for its slot. A reconcile at a cluster that answers takes
-// less, also where the processors are busy.
+// patience is how long a background reconcile or a wait counts for its slot. A reconcile takes less time if its
+// cluster answers, even if the processors are busy.
 const patience = time.Second
 
-// promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a reconcile of a
-// cluster that does not answer, mostly waits: it gives its slot to another, so that such clusters delay none of the
-// others, however many they are. It implements worker.SlotSupplier.
+// promptSlots supplies slots for tasks that are usually short. A task that takes longer than patience, such as a
+// reconcile of an unreachable cluster, mostly waits. It then gives its slot to another task. So any number of
+// unreachable clusters delays no other cluster. promptSlots implements worker.SlotSupplier.
 type promptSlots struct {
-	// counted are the slots, all bounds how many tasks there are with those that do not count any more.
+	// counted limits the tasks that count for a slot. all limits all tasks, including those that no longer count.
 	counted, all *semaphore.Weighted
 	most         int
 	patience     time.Duration
 }
 
-// slot is what a permit of promptSlots contains.
+// slot is the user data of a permit.
 type slot struct {
-	// free gives the slot to another; once, however often it is called.
+	// free releases the counted slot. Only the first call has an effect.
 	free  func()
 	timer *time.Timer
 }
@@ -54,7 +54,7 @@ func (p *promptSlots) ReserveSlot(ctx context.Context, _ worker.SlotReservationI
 	return p.permit(), nil
 }
 
-// TryReserveSlot returns nil where there is no slot at once.
+// TryReserveSlot returns nil if no slot is free.
 func (p *promptSlots) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit {
 	if !p.all.TryAcquire(1) {
 		return nil
@@ -70,14 +70,14 @@ func (p *promptSlots) permit() *worker.SlotPermit {
 	return &worker.SlotPermit{UserData: &slot{free: sync.OnceFunc(func() { p.counted.Release(1) })}}
 }
 
-// MarkSlotUsed notes that a task begins.
+// MarkSlotUsed is called when a task begins.
 func (p *promptSlots) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
 	if s, ours := info.Permit().UserData.(*slot); ours {
 		s.timer = time.AfterFunc(p.patience, s.free)
 	}
 }
 
-// ReleaseSlot notes that a task has ended, or that there was none.
+// ReleaseSlot is called when a task has ended, or if there was none.
 func (p *promptSlots) ReleaseSlot(info worker.SlotReleaseInfo) {
 	s, ours := info.Permit().UserData.(*slot)
 	if !ours {
@@ -90,19 +90,20 @@ func (p *promptSlots) ReleaseSlot(info worker.SlotReleaseInfo) {
 	p.all.Release(1)
 }
 
-// MaxSlots is how many tasks there are at most.
+// MaxSlots returns the maximum number of tasks.
 func (p *promptSlots) MaxSlots() int { return p.most }
 
-// tuner has these slots for activities.
+// tuner returns a tuner with these slots for activities.
 func (p *promptSlots) tuner() tuner {
 	t := newTuner(0)
 	t.activities = p
 	return t
 }
 
-// taskSlots are slots for workflow tasks. A task within which several modules are installed counts for as many, so that a
-// process begins no more than it installs in time: what takes too long there is taken from a queue again. They implement
-// worker.SlotSupplier and interceptor.WorkerInterceptor.
+// taskSlots supplies slots for workflow tasks. A task that installs several modules takes one slot per module, so
+// that a process begins no more installations than it can finish in time: an installation that takes too long for a
+// workflow task moves to a queue and is repeated there. taskSlots implements worker.SlotSupplier and
+// interceptor.WorkerInterceptor.
 type taskSlots struct {
 	interceptor.WorkerInterceptorBase
 	free *semaphore.Weighted
@@ -121,7 +122,7 @@ func (t *taskSlots) ReserveSlot(ctx context.Context, _ worker.SlotReservationInf
 	return &worker.SlotPermit{}, nil
 }
 
-// TryReserveSlot returns nil where there is no slot at once.
+// TryReserveSlot returns nil if no slot is free.
 func (t *taskSlots) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit {
 	if !t.free.TryAcquire(1) {
 		return nil
@@ -132,14 +133,14 @@ func (t *taskSlots) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermi
 // MarkSlotUsed does nothing.
 func (t *taskSlots) MarkSlotUsed(worker.SlotMarkUsedInfo) {}
 
-// ReleaseSlot notes that a task has ended, or that there was none.
+// ReleaseSlot is called when a task has ended, or if there was none.
 func (t *taskSlots) ReleaseSlot(worker.SlotReleaseInfo) { t.free.Release(1) }
 
-// MaxSlots is how many tasks there are at most.
+// MaxSlots returns the maximum number of tasks.
 func (t *taskSlots) MaxSlots() int { return t.most }
 
-// take takes further slots for a task that has one, and begins at once: while it lasts, slots that become free are its own.
-// It returns what gives them back.
+// take takes further slots for a running task. It does not wait for them: the task gets slots that become free while
+// it runs. The returned function gives them back.
 func (t *taskSlots) take(ctx context.Context, further int) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	taken := make(chan error, 1)
@@ -166,14 +167,14 @@ type takingSlots struct {
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (i *takingSlots) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	// No task has more than half of the slots: others have some as well, however many modules a Kyma has.
+	// No task takes more than half of the slots, so that others get some too, however many modules a Kyma has.
 	if further := min(modulesIn(in.Args), i.of.most/2) - 1; further > 0 && activity.GetInfo(ctx).IsLocalActivity {
 		defer i.of.take(ctx, further)()
 	}
 	return i.Next.ExecuteActivity(ctx, in)
 }
 
-// modulesIn is how many modules an activity with these arguments installs.
+// modulesIn returns how many modules an activity with these arguments installs.
 func modulesIn(args []any) int {
 	for _, arg := range args {
 		if modules, ok := arg.(install.ModulesInput); ok {
@@ -183,19 +184,19 @@ func modulesIn(args []any) int {
 	return 0
 }
 
-// tuner is the SDK's tuner, with so many slots for activities, but for those slots that it has itself.
+// tuner is the SDK's tuner with custom slots for workflow tasks and activities.
 type tuner struct {
 	worker.WorkerTuner
 	tasks, activities worker.SlotSupplier
 }
 
 func newTuner(activities int) tuner {
-	others, _ := worker.NewFixedSizeTuner(worker.FixedSizeTunerOptions{NumActivitySlots: activities}) // it fails for negative numbers only
+	others, _ := worker.NewFixedSizeTuner(worker.FixedSizeTunerOptions{NumActivitySlots: activities}) // it only fails for negative numbers
 	return tuner{WorkerTuner: others, tasks: others.GetWorkflowTaskSlotSupplier(), activities: others.GetActivityTaskSlotSupplier()}
 }
 
-// GetWorkflowTaskSlotSupplier has the slots for workflow tasks.
+// GetWorkflowTaskSlotSupplier implements worker.WorkerTuner.
 func (t tuner) GetWorkflowTaskSlotSupplier() worker.SlotSupplier { return t.tasks }
 
-// GetActivityTaskSlotSupplier has the slots for activities.
+// GetActivityTaskSlotSupplier implements worker.WorkerTuner.
 func (t tuner) GetActivityTaskSlotSupplier() worker.SlotSupplier { return t.activities }

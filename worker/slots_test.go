@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// marked and released are what the SDK tells of a permit.
+// marked and released are the SDK's infos about a permit.
 type marked struct {
 	worker.SlotMarkUsedInfo
 	permit *worker.SlotPermit
@@ -30,7 +30,7 @@ type released struct {
 
 func (r released) Permit() *worker.SlotPermit { return r.permit }
 
-// start reserves a slot and begins a task, or returns nil where there is no slot.
+// start reserves a slot and begins a task. It returns nil if no slot is free.
 func start(p *promptSlots) *worker.SlotPermit {
 	permit := p.TryReserveSlot(nil)
 	if permit != nil {
@@ -54,22 +54,22 @@ func TestATaskThatTakesLongGivesItsSlotToAnother(t *testing.T) {
 		time.Sleep(patience/2 + time.Millisecond)
 		synctest.Wait()
 		fourth := start(p)
-		require.NotNil(t, fourth, "the first takes long and counts no more")
-		require.Nil(t, start(p), "no more than three in all")
+		require.NotNil(t, fourth, "the first task takes long and no longer counts")
+		require.Nil(t, start(p), "at most three in total")
 
 		for _, permit := range []*worker.SlotPermit{first, third, fourth} {
 			p.ReleaseSlot(released{permit: permit})
 		}
 		require.NotNil(t, start(p))
 		require.NotNil(t, start(p))
-		require.Nil(t, start(p), "a slot that was given away is not free twice")
+		require.Nil(t, start(p), "a slot that was given away must not be freed twice")
 	})
 }
 
-func TestASlotIsWaitedForUntilTheWorkerStops(t *testing.T) {
+func TestReserveSlotWaitsUntilTheWorkerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPromptSlots(1, 5)
-		// One that was reserved for a poll counts until a task came and took long, or none came.
+		// A slot reserved for a poll counts until its task takes long, or the poll returns without a task.
 		reserved, err := p.ReserveSlot(t.Context(), nil)
 		require.NoError(t, err)
 		time.Sleep(2 * patience)
@@ -85,8 +85,9 @@ func TestASlotIsWaitedForUntilTheWorkerStops(t *testing.T) {
 	})
 }
 
-// Else a process begins more than it installs within the seconds of a workflow task, and queues have to do it again.
-func TestATaskThatInstallsSeveralModulesCountsForAsMany(t *testing.T) {
+// Otherwise a process begins more installations than it can finish within a workflow task, and queues have to repeat
+// them.
+func TestATaskThatInstallsSeveralModulesTakesASlotForEach(t *testing.T) {
 	slots := newTaskSlots(8)
 	free := func() int {
 		n := 0
@@ -114,12 +115,12 @@ func TestATaskThatInstallsSeveralModulesCountsForAsMany(t *testing.T) {
 		require.NoError(t, err)
 		return counted
 	}
-	for modules, counts := range map[int]int{1: 1, 3: 3, 20: 4} { // half of the slots at most
+	for modules, counts := range map[int]int{1: 1, 3: 3, 20: 4} { // at most half of the slots
 		require.Equal(t, counts, countedWith(modules))
 		require.Equal(t, 8, free())
 	}
 
-	// The slots that others have are not taken from them, but nobody gets one before.
+	// Slots of other tasks are not taken away, but no other task gets a new slot first.
 	for range 7 {
 		require.NotNil(t, slots.TryReserveSlot(nil))
 	}

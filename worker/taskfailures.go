@@ -18,24 +18,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// TaskFailures counts and logs the workflow tasks of this process that failed: those that it gave up itself, such as
-// one whose history does not replay, and those whose outcome the server refused, such as an unknown search attribute.
-// The server gives such a task out again and again, so that a workflow makes no progress until the cause is removed.
+// TaskFailures counts and logs failed workflow tasks of this process. A task fails in the process, for example
+// because its history does not replay, or the server rejects its result, for example because of an unknown search
+// attribute. The server retries the task again and again, so the workflow makes no progress before the cause is
+// fixed.
 type TaskFailures struct {
 	failed *prometheus.CounterVec
 	log    logr.Logger
 	now    func() time.Time
 
 	mu sync.Mutex
-	// said is when the last failure was logged, unsaid how many were not since.
+	// said is when the last failure was logged. unsaid counts the failures since then.
 	said   time.Time
 	unsaid int
 }
 
-// sayFailuresEvery bounds the lines in the log when all workflows of a fleet fail.
+// sayFailuresEvery limits the rate of log lines if all workflows of a fleet fail.
 const sayFailuresEvery = 10 * time.Second
 
-// causeRefused is the cause of a failure that the server found.
+// causeRefused is the cause of a failure if the server rejected the result.
 const causeRefused = "Refused"
 
 // NewTaskFailures registers lifecycle_mgr_workflow_task_failures_total.
@@ -61,13 +62,13 @@ func (f *TaskFailures) Intercept(ctx context.Context, method string, req, reply 
 	return err
 }
 
-// isOutrun tells whether the server refused an outcome because a signal came in before the run ended: it gives the task
-// out once more, with the signal.
+// isOutrun reports whether the server rejected a result because a signal arrived before the run ended. The server
+// then retries the task with the signal.
 func isOutrun(message string) bool {
 	return message == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND.String()
 }
 
-// note counts and logs a failure. The resource is that of a request, which names the workflow.
+// note counts and logs a failure. resource is the request's resource id, which names the workflow.
 func (f *TaskFailures) note(resource, cause, message string) {
 	f.failed.WithLabelValues(cause).Inc()
 	f.mu.Lock()

@@ -35,7 +35,7 @@ func TestWorkflowTasksThatFailAreCountedAndLoggedAsErrors(t *testing.T) {
 	answer(completed, serviceerror.NewNotFound("another attempt is active"))
 	answer(&workflowservice.StartWorkflowExecutionRequest{}, serviceerror.NewInvalidArgument("no workflow task"))
 	answer(completed, errors.New("connection lost"))
-	answer(completed, serviceerror.NewInvalidArgument("UnhandledCommand")) // a signal came in
+	answer(completed, serviceerror.NewInvalidArgument("UnhandledCommand")) // because a signal arrived
 	require.Empty(t, lines)
 	require.Zero(t, count("Refused"))
 
@@ -43,7 +43,7 @@ func TestWorkflowTasksThatFailAreCountedAndLoggedAsErrors(t *testing.T) {
 	answer(completed, refused)
 	answer(completed, refused)
 	require.InDelta(t, 2, count("Refused"), 0)
-	require.Len(t, lines, 1, "not one line for each of a fleet")
+	require.Len(t, lines, 1, "not one line per workflow")
 	require.Contains(t, lines[0], "KymaName is not defined")
 
 	now = now.Add(sayFailuresEvery)

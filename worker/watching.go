@@ -19,13 +19,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// watching is what is made where remote clusters send events; the zero value is what there is otherwise.
+// watching holds the parts for events from remote clusters. It is the zero value if events are switched off.
 type watching struct {
 	issuer certificates.Issuer
 	agents *agents.Source
 }
 
-// assembleWatching makes what agents need: who issues their certificates, and what they are to be.
+// assembleWatching creates the parts that agents need: the issuer of their certificates, and the source of their
+// desired state.
 func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	settings := p.Config.Settings.Watching
 	if !settings.Enabled() {
@@ -69,14 +70,15 @@ func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	return nil
 }
 
-// ListenerSecret names the Secret with the certificate of the listener, and whom it trusts.
+// ListenerSecret returns the name of the Secret with the listener's certificate and trusted authorities.
 func ListenerSecret(c Config) types.NamespacedName {
 	return types.NamespacedName{
 		Namespace: c.Settings.Watching.IstioNamespace, Name: cmp.Or(c.Certificates.ListenerSecret, certificates.DefaultListenerSecret),
 	}
 }
 
-// listenerNames are the names in the certificate of the listener: the one by which agents reach it.
+// listenerNames returns a function that returns the DNS names of the listener's certificate: the host that agents
+// connect to.
 func listenerNames(address func(ctx context.Context) (string, error)) func(ctx context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		at, err := address(ctx)
@@ -85,13 +87,13 @@ func listenerNames(address func(ctx context.Context) (string, error)) func(ctx c
 		}
 		host, _, err := net.SplitHostPort(at)
 		if err != nil {
-			return nil, fmt.Errorf("the address of the listener: %w", err)
+			return nil, fmt.Errorf("parse the address of the listener: %w", err)
 		}
 		return []string{host}, nil
 	}
 }
 
-// removing removes the certificates of the agents of Kymas that go.
+// removing removes the agent certificates of Kymas that are removed.
 type removing struct{ issuer certificates.Issuer }
 
 // Remove implements resolve.Certificates.

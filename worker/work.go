@@ -29,17 +29,18 @@ import (
 // Work measures the activities of workers and the requests to remote clusters.
 type Work struct{ metrics *metrics.Work }
 
-// NewWork registers the metrics; perCluster says whether those are wanted that have a series per Manifest.
+// NewWork registers the metrics. With perCluster, it also registers those with one series per Manifest.
 func NewWork(registry prometheus.Registerer, perCluster bool) (*Work, error) {
 	measured, err := metrics.NewWork(registry, perCluster)
 	return &Work{metrics: measured}, err
 }
 
-// step says in upstream's words what an activity does, and which word stands for a failure to reach the cluster.
+// step holds the requeue reasons of upstream's metrics for an activity: reason for the activity itself, unreachable
+// if the cluster cannot be reached.
 type step struct{ reason, unreachable string }
 
-// steps are the activities whose work upstream's reconcilers do, by name. Words that upstream does not have would be in none
-// of its dashboards' legends and alerts.
+// steps returns the activities that do the work of upstream's reconcilers, by name. It uses only upstream's reasons,
+// because its dashboards and alerts know no others.
 func steps() map[string]step {
 	const ofKyma, ofManifest = "sync_context_retrieval", "manifest_client_init"
 	return map[string]step{
@@ -61,7 +62,7 @@ func steps() map[string]step {
 	}
 }
 
-// failed is the word for a failure of an activity.
+// failed returns the reason for a failure of an activity.
 func (s step) failed(name string, f fault.Fault) string {
 	ofManifest := s.unreachable == "manifest_client_init"
 	switch f.Reason {
@@ -96,7 +97,7 @@ const (
 	unexpected = "unexpected"
 )
 
-// done counts the end of an activity.
+// done records the end of an activity.
 func (w *Work) done(name string, args []any, result any, err error, took time.Duration) {
 	w.doneTogether(args, result, took)
 	w.measureApplied(args, result, err)
@@ -119,8 +120,8 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 	w.measure(args, err, took)
 }
 
-// doneTogether counts the modules that an activity installed beside others like those of ApplyManifest, and those that it could
-// not read beside others.
+// doneTogether records modules that one activity installed together, as if ApplyManifest had installed each. It also
+// records modules that an activity could not read.
 func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 	var all []install.Installed
 	var since time.Time
@@ -133,7 +134,7 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 		if in, ok := args[0].(background.Input); ok {
 			all, since = r.Installed, in.Since
 			if since.IsZero() {
-				since = time.Now().Add(-took) // Nobody saw the change before this activity found it.
+				since = time.Now().Add(-took) // No watcher saw the change before this activity.
 			}
 		}
 	}
@@ -154,12 +155,12 @@ func (w *Work) doneTogether(args []any, result any, took time.Duration) {
 	}
 }
 
-// wrote counts a write of an activity after which upstream's reconcilers would take the object up again.
+// wrote counts a write after which upstream's reconcilers would requeue the object.
 func (w *Work) wrote(reason requeue.Reason) {
 	w.metrics.Requeues.WithLabelValues(string(reason), intended).Inc()
 }
 
-// measureApplied measures how long a change took that is applied now. Clocks of processes may differ a little.
+// measureApplied measures the time from a change to its application. Clocks of processes may differ a little.
 func (w *Work) measureApplied(args []any, result any, err error) {
 	if err != nil || len(args) == 0 {
 		return
@@ -171,7 +172,7 @@ func (w *Work) measureApplied(args []any, result any, err error) {
 	}
 }
 
-// measure keeps the series of a Manifest while it is worked on.
+// measure keeps the series of a Manifest while the Manifest exists.
 func (w *Work) measure(args []any, err error, took time.Duration) {
 	if w.metrics.Manifests == nil || err != nil || len(args) == 0 {
 		return
@@ -184,7 +185,7 @@ func (w *Work) measure(args []any, err error, took time.Duration) {
 	}
 }
 
-// Transport measures requests to a remote cluster, until the answer begins. It has no label for the cluster.
+// Transport measures requests to a remote cluster until the response begins. The metric has no label for the cluster.
 func (w *Work) Transport(next http.RoundTripper) http.RoundTripper {
 	return measuredTransport{next: next, requests: w.metrics.Requests}
 }

@@ -39,7 +39,7 @@ func newWork(t *testing.T, perCluster bool) (*Work, *prometheus.Registry) {
 	return work, registry
 }
 
-// run executes an activity of that name on a worker that measures, as its queue has it.
+// run executes the activity with this name on a worker that measures as its queue's worker does.
 func run[T any](t *testing.T, work *Work, name string, in T, outcome error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -50,7 +50,7 @@ func run[T any](t *testing.T, work *Work, name string, in T, outcome error) {
 	require.Equal(t, outcome == nil, err == nil)
 }
 
-func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
+func TestRequeuesAreCountedWithUpstreamsReasons(t *testing.T) {
 	work, _ := newWork(t, true)
 	manifest := kick.Ref{Namespace: "kcp-system", Name: "a-keda-1"}
 	run(t, work, "ResolveKyma", 1, errors.New("conflict"))
@@ -82,11 +82,11 @@ lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enque
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Installs))
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Manifests, "reconcile_duration_seconds"))
 	run(t, work, "RemoveManifest", uninstall.RemoveInput{Ref: manifest}, nil)
-	require.Zero(t, testutil.CollectAndCount(work.metrics.Manifests), "a Manifest that goes leaves no series")
+	require.Zero(t, testutil.CollectAndCount(work.metrics.Manifests), "a removed Manifest must leave no series")
 }
 
-// What upstream's reconcilers do between two requeues, an activity does at once.
-func TestWhatAnActivityWritesIsCountedThoughItEndsWell(t *testing.T) {
+// One activity does at once what upstream's reconcilers do between two requeues.
+func TestWritesOfSuccessfulActivitiesAreCountedAsRequeues(t *testing.T) {
 	work, _ := newWork(t, true)
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
@@ -107,7 +107,8 @@ func TestWhatAnActivityWritesIsCountedThoughItEndsWell(t *testing.T) {
 	require.InDelta(t, 1, testutil.ToFloat64(work.metrics.Requeues.WithLabelValues("manifest_add_finalizer", "intended")), 0)
 }
 
-// upstreamsReasons are those of its reconcilers of Kymas and Manifests (internal/pkg/metrics there).
+// upstreamsReasons are the reasons of upstream's reconcilers of Kymas and Manifests (its package
+// internal/pkg/metrics).
 func upstreamsReasons() []string {
 	return []string{
 		"kyma_under_deletion_with_no_access_secret", "kyma_status_update_to_deleting", "labels_and_finalizers_update", "crd_annotations_update",
@@ -144,10 +145,10 @@ func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
 	server.Close()
 	_, err = client.Get(server.URL) // there is no answer
 	require.Error(t, err)
-	require.Equal(t, 2, testutil.CollectAndCount(work.metrics.Requests), "one for 4xx, one without an answer")
+	require.Equal(t, 2, testutil.CollectAndCount(work.metrics.Requests), "one series for 4xx, one without an answer")
 }
 
-func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
+func TestTheTimeOfAChangeIsMeasuredWhenItIsApplied(t *testing.T) {
 	work, registry := newWork(t, false)
 	measured := func() (sum float64, count uint64) {
 		families, err := registry.Gather()
@@ -173,7 +174,7 @@ func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
 	}
 	require.Zero(t, apply(manifests.OutcomeIncomplete, in, nil))
 	require.Zero(t, apply(manifests.OutcomeApplied, in, errors.New("no connection")))
-	require.Zero(t, apply(manifests.OutcomeApplied, install.ApplyInput{Ref: in.Ref}, nil), "nobody says since when")
+	require.Zero(t, apply(manifests.OutcomeApplied, install.ApplyInput{Ref: in.Ref}, nil), "without a start time")
 	require.InDelta(t, 60, apply(manifests.OutcomeApplied, in, nil), 30)
 
 	found := []install.Installed{
@@ -181,6 +182,6 @@ func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
 	}
 	work.done("ReconcileInBackground", []any{background.Input{}}, background.Result{Installed: found}, nil, time.Minute)
 	sum, count := measured()
-	require.InDelta(t, 120, sum, 30, "a change that nobody saw counts from the activity that found it")
+	require.InDelta(t, 120, sum, 30, "a change that no watcher saw counts from the start of the activity")
 	require.EqualValues(t, 2, count)
 }

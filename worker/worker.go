@@ -1,5 +1,31 @@
-// Package worker assembles the Temporal workers: what they register, on which task queues, with how many
-// slots. By the build id, a sleeping run notices another build.
+// Package worker assembles and runs the Temporal workers of a process: it creates all activities and registers them and
+// all workflows.
+//
+// A process of Lifecycle Manager (cmd/lifecycle-manager, file run.go) uses it like this:
+//
+//	cached, informers, err := worker.CacheOptions(settings)   // for the manager's cache
+//	err = worker.Index(ctx, mgr.GetFieldIndexer())            // before the cache starts
+//	assembly, err := worker.Assemble(worker.Parts{...})       // activities and their dependencies
+//	link, err := worker.NewLink(temporal, namespace, ...)     // readiness: can work be done?
+//	workers := worker.New(temporal, worker.Options{Activities: assembly.Activities, Slots: slots, ...})
+//	err = mgr.Add(workers)
+//
+// The files are:
+//
+//	assemble.go, manifests.go, watching.go  create the activities from their dependencies
+//	worker.go                               one worker per task queue, with its activities, slots and pollers
+//	slots.go                                slots that adapt to slow clusters and large installations
+//	heartbeats.go                           heartbeats and faults for all activities
+//	link.go, searchattributes.go            watch and repair the connection to Temporal
+//	registries.go                           wakes workflows that wait for a registry
+//	work.go and the other files              metrics
+//
+// What must stay true:
+//
+//   - Work on remote clusters never takes slots from work on the control plane: each has its own task queue.
+//   - Every worker except the one for sweeps has the Heartbeats interceptor, so a process that lost Temporal stops writing.
+//   - All workflows are AutoUpgrade. A sleeping run continues with the newest build, and continues as new when it
+//     notices one by the build id.
 package worker
 
 import (
@@ -29,58 +55,59 @@ import (
 	sweepflow "github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
-// Activities are what the workers run.
+// Activities are the activities that the workers run.
 type Activities struct {
 	Background *background.Activities
 	Resolve    *resolve.Activities
 	Sync       *syncing.Activities
 	Status     *status.Activities
-	// Manifests are those on Manifests.
+	// Manifests are the activities for Manifests.
 	Manifests *ManifestActivities
 	Sweep     *sweep.Activities
-	// Routing and Certificates are nil where remote clusters send no events.
+	// Routing and Certificates are nil if events from remote clusters are switched off.
 	Routing      *routing.Activities
 	Certificates *rotate.Activities
-	// Advance are those of rollouts.
+	// Advance are the activities for rollouts.
 	Advance *advance.Activities
 }
 
-// Slots are how many activities each task queue runs at once in this process.
+// Slots defines how many tasks this process runs at once.
 type Slots struct {
 	ControlPlane int
 	Remote       int
-	// Workflow is how many workflow tasks there are at once, in which short steps are tried.
+	// Workflow is the number of workflow tasks at once. Short steps are attempted within them.
 	Workflow int
-	// Background is how many reconciles there are at once that nobody waits for, without those that wait for their cluster.
+	// Background is the number of background reconciles at once, not counting those that wait for their cluster.
 	Background int
-	// Sweep is how many shards are walked at once (flag sweep-concurrency).
+	// Sweep is the number of shards walked at once (flag --sweep-concurrency).
 	Sweep int
 }
 
-// Options configure the workers of one process.
+// Options configures the workers of one process.
 type Options struct {
 	Activities Activities
 	Slots      Slots
-	// Work measures what is done; nil measures nothing.
+	// Work measures activities. It may be nil.
 	Work *Work
-	// StopTimeout is how long running activities may continue after a stop; keep it below the pod's own.
+	// StopTimeout is how long running activities may continue after a stop. Keep it below the pod's termination grace
+	// period.
 	StopTimeout time.Duration
-	// BuildID is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
-	// its whole executable at its start, for a checksum of it.
+	// BuildID is the program's build id. Histories record it with each workflow task. If it is empty, each process
+	// computes a checksum of its whole executable at its start.
 	BuildID string
-	// Versioned makes the workers a version of a worker deployment, by the build id: Temporal gives them nothing until
-	// somebody makes it the current one (package deployment).
+	// Versioned makes the workers a version of a worker deployment, named by the build id. Temporal gives them no
+	// work before the version is current (package deployment).
 	Versioned bool
 }
 
-// Workers are the Temporal workers of one process, one per task queue.
+// Workers are the Temporal workers of one process, one per task queue. They implement manager.Runnable.
 type Workers struct {
 	workers []runnable
-	// fatal receives why a worker cannot continue.
+	// fatal receives the error with which a worker had to stop.
 	fatal chan error
 }
 
-// New assembles the workers. It makes no connection.
+// New assembles the workers. It opens no connection.
 func New(temporal client.Client, o Options) *Workers {
 	if o.BuildID != "" {
 		worker.SetBinaryChecksum(o.BuildID)
@@ -97,20 +124,20 @@ func New(temporal client.Client, o Options) *Workers {
 	return w
 }
 
-// followSlots is how many modules one process watches at once, at some kilobytes each.
+// followSlots is how many waits for modules one process runs at once, at a few kilobytes each.
 const followSlots = 2000
 
-// taskQueue is what one worker does.
+// taskQueue describes one worker.
 type taskQueue struct {
 	name       string
 	options    worker.Options
 	activities []any
 }
 
-// queues are the task queues with what runs on each.
+// queues returns the task queues with the activities of each.
 func (w *Workers) queues(o Options) []taskQueue {
 	a := o.Activities
-	// The workflows' worker also has what workflows attempt as local activities.
+	// This worker also runs the activities that workflows attempt as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, 0), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Install.ReportManifest, a.Manifests.Purge.AdmitPurge, a.Sync.SyncRemote,
@@ -128,8 +155,8 @@ func (w *Workers) queues(o Options) []taskQueue {
 	tasks, tuner := newTaskSlots(o.Slots.Workflow), newTuner(o.Slots.ControlPlane)
 	tuner.tasks = tasks
 	controlPlane.options.Tuner = tuner
-	// A poll holds a slot while it waits. With as many polls as slots, those for sleeping workflows, of which nobody had woken
-	// one, left a single slot to a hundred new ones.
+	// A poll holds a slot while it waits. When there were as many polls as slots, polls for sleeping workflows, none
+	// of which had been kicked, left a single slot to a hundred new workflows.
 	controlPlane.options.WorkflowTaskPollerBehavior = pollers(o.Slots.Workflow / 4)
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
 	controlPlane.options.Interceptors = append(o.interceptors(), tasks)
@@ -141,7 +168,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	remote.options.DisableWorkflowWorker = true
 	remote.options.Interceptors = o.interceptors()
 
-	// There may be one such wait for each module of the fleet at the same time. Mostly it does nothing.
+	// There may be a wait for each module of the fleet at the same time. Waits are mostly idle.
 	follow := taskQueue{name: kick.FollowQueue, options: w.queue(o, 0), activities: []any{
 		a.Manifests.Install.FollowModules, a.Manifests.Uninstall.WaitRemoval,
 	}}
@@ -149,20 +176,20 @@ func (w *Workers) queues(o Options) []taskQueue {
 	follow.options.DisableWorkflowWorker = true
 	follow.options.Interceptors = o.interceptors()
 
-	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
-	// for what somebody waits for, and for what follows from these reconciles.
+	// There may be a background reconcile for each cluster of the fleet at the same time. Few slots leave the process
+	// time for urgent work, and for the work that these reconciles cause.
 	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.ReconcileInBackground}}
 	inBackground.options.Tuner = newPromptSlots(o.Slots.Background, o.Slots.Remote).tuner()
 	inBackground.options.DisableWorkflowWorker = true
 	inBackground.options.Interceptors = o.interceptors()
 
-	// The sweeps' own workflow tasks, a few for each shard and pass, must not delay those of others. A walk
-	// heartbeats where it stands by itself.
+	// The workflow tasks of sweeps, a few for each shard and pass, must not delay other workflows. A walk sends its
+	// own heartbeats.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
 	return []taskQueue{controlPlane, remote, follow, inBackground, sweeps}
 }
 
-// deployment is what the workers say of their version.
+// deployment returns the version of the workers.
 func (o Options) deployment() worker.DeploymentOptions {
 	if !o.Versioned {
 		return worker.DeploymentOptions{}
@@ -174,7 +201,7 @@ func (o Options) deployment() worker.DeploymentOptions {
 	}
 }
 
-// interceptors are around every activity but a walk, the first outermost.
+// interceptors returns the interceptors of every activity except a walk, the outermost first.
 func (o Options) interceptors() []interceptor.WorkerInterceptor {
 	if o.Work == nil {
 		return []interceptor.WorkerInterceptor{Heartbeats()}
@@ -182,7 +209,7 @@ func (o Options) interceptors() []interceptor.WorkerInterceptor {
 	return []interceptor.WorkerInterceptor{o.Work.interceptor(), Heartbeats()}
 }
 
-// runnable is what a worker is once it is assembled.
+// runnable is the part of worker.Worker that Workers needs.
 type runnable interface {
 	Start() error
 	Stop()
@@ -195,7 +222,7 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 	}
 }
 
-// RegisterWorkflows registers every workflow under its name. All are AutoUpgrade: a sleeping run continues
+// RegisterWorkflows registers every workflow under its name. All workflows are AutoUpgrade: a sleeping run continues
 // with the newest build.
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
@@ -212,15 +239,15 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	}
 }
 
-// stickyTimeout is how long a workflow task waits for the process that has its workflow in memory. Afterwards it waits in
-// the queue of all processes, behind the tasks of all new workflows, and whoever takes it reads the whole history: where
-// the SDK's 5 s were over on a busy machine, a change of the catalog for 2,000 Kymas made edits wait for minutes. That a
-// process is gone the server notices by itself: tasks that come 10 s later or more do not wait for it.
+// stickyTimeout is how long a workflow task waits for the process that has its workflow in memory. After that, the
+// task waits in the shared queue, behind the tasks of all new workflows, and its worker has to read the whole
+// history. With the SDK's 5 s on a busy machine, a change of the catalog for 2,000 Kymas made edits wait for minutes.
+// The server notices a stopped process by itself: 10 s later, new tasks no longer wait for it.
 const stickyTimeout = 20 * time.Second
 
-// pollers are how many goroutines ask Temporal for tasks of one kind at once. They come and go with the backlog, and
-// those for the tasks of new and of sleeping workflows are apart. The SDK's default is two for both, which ask for
-// those of sleeping ones as long as there are any: on a busy fleet a new workflow then waited for minutes.
+// pollers returns how many goroutines poll Temporal for tasks of one kind at once. Their number follows the backlog.
+// Tasks of new and of sleeping workflows have separate pollers. The SDK's default is two pollers for both, which
+// prefer sleeping workflows as long as these have tasks: on a busy fleet, a new workflow then waited for minutes.
 func pollers(most int) worker.PollerBehavior {
 	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 		MinimumNumberOfPollers: 2, InitialNumberOfPollers: max(2, min(5, most)), MaximumNumberOfPollers: max(2, most),
@@ -234,11 +261,11 @@ func (w *Workers) queue(o Options, slots int) worker.Options {
 		WorkflowTaskPollerBehavior:         pollers(50),
 		ActivityTaskPollerBehavior:         pollers(50),
 		WorkerStopTimeout:                  o.StopTimeout,
-		// Heartbeats of writing activities are sent every few seconds, so that a lost connection is
-		// noticed well within the heartbeat time-out.
+		// Send heartbeats of writing activities every few seconds, so that a lost connection is noticed well within
+		// the heartbeat timeout.
 		DefaultHeartbeatThrottleInterval: 3 * time.Second,
 		MaxHeartbeatThrottleInterval:     5 * time.Second,
-		// A worker that cannot continue stops polling by itself. The process must not appear healthy then.
+		// A worker that cannot continue stops polling. End the process, because it must not appear healthy.
 		OnFatalError: func(err error) {
 			select {
 			case w.fatal <- err:
@@ -248,8 +275,9 @@ func (w *Workers) queue(o Options, slots int) worker.Options {
 	}
 }
 
-// Start starts all workers and blocks until ctx is done or a worker cannot continue, whose error it returns; then
-// it stops them, waiting for running activities up to the stop time-out. It implements manager.Runnable.
+// Start starts all workers and blocks until ctx is done or a worker cannot continue. In the second case it returns
+// the worker's error. It then stops all workers and waits for running activities, up to StopTimeout. It implements
+// manager.Runnable.
 func (w *Workers) Start(ctx context.Context) error {
 	for i, each := range w.workers {
 		if err := each.Start(); err != nil {
@@ -266,10 +294,10 @@ func (w *Workers) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: workers scale out, whoever leads.
+// NeedLeaderElection returns false: every process runs workers.
 func (w *Workers) NeedLeaderElection() bool { return false }
 
-// stopAll stops workers side by side, because each may wait for its activities.
+// stopAll stops workers concurrently, because each may wait for its activities.
 func stopAll(workers []runnable) {
 	done := make(chan struct{})
 	for _, each := range workers {

@@ -37,7 +37,7 @@ func TestWorkersStopWhenTheProcessDoes(t *testing.T) {
 	require.EqualValues(t, 1, second.stops.Load())
 }
 
-func TestAWorkerThatCannotGoOnEndsTheProcess(t *testing.T) {
+func TestAWorkerThatCannotContinueEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	fake := &fakeWorker{}
 	w := workersOf(fake)
@@ -56,8 +56,8 @@ func TestWorkersThatStartedStopWhenAnotherCannotStart(t *testing.T) {
 	require.Zero(t, second.stops.Load())
 }
 
-// Without the flag, workers are as they always were: nothing has to be made current.
-func TestWorkersAreAVersionWhereTheyAreToBe(t *testing.T) {
+// Without the flag the workers are unversioned, and no version has to be made current.
+func TestWorkersAreVersionedOnlyWithTheFlag(t *testing.T) {
 	require.Zero(t, (&Workers{}).queue(Options{BuildID: "1.0.0"}, 1).DeploymentOptions)
 	options := (&Workers{}).queue(Options{BuildID: "1.0.0", Versioned: true}, 1).DeploymentOptions
 	require.True(t, options.UseVersioning)

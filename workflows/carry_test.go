@@ -22,14 +22,14 @@ import (
 //go:embed testdata/carry
 var carried embed.FS
 
-// newCarry makes TestWhatIsCarriedCanBeReadByThePreviousRelease write what is carried now.
+// newCarry makes TestThePreviousReleaseCanReadWhatRunsCarry write the current types as new golden files.
 var newCarry = flag.Bool("new-carry", false, "write what runs carry now into testdata, after a release")
 
-// During a rolling update, runs pass between the new release and the previous one, in both directions. The files in testdata
-// hold the types that runs carry as the previous release has them: what is in them keeps its name and its type, so
-// that it can read what this one carries. A field that is new is no matter: the previous release passes it over, and
-// this one takes its absence for its zero.
-func TestWhatIsCarriedCanBeReadByThePreviousRelease(t *testing.T) {
+// During a rolling update, a workflow's runs move between the new release and the previous one, in both directions.
+// The files in testdata hold the types that runs carry in the previous release. Their fields must keep their names
+// and types, so that the previous release can read what this one carries. A new field is fine: the previous release
+// ignores it, and this release reads its absence as the zero value.
+func TestThePreviousReleaseCanReadWhatRunsCarry(t *testing.T) {
 	for name, input := range map[string]any{
 		"kyma": &kyma.Input{}, "rollout": &rollout.Input{}, "routing": &routing.Input{}, "sweep": &sweep.Input{},
 	} {
@@ -49,7 +49,7 @@ func TestWhatIsCarriedCanBeReadByThePreviousRelease(t *testing.T) {
 			require.NoError(t, json.Unmarshal(encoded, &is))
 			requireKept(t, name, was, is)
 
-			// And the other way round: nothing that the previous release carries stops this one.
+			// And the other direction: this release must read everything that the previous one carries.
 			read := reflect.New(reflect.TypeOf(input).Elem()).Interface()
 			decoder := json.NewDecoder(strings.NewReader(string(before)))
 			decoder.DisallowUnknownFields()
@@ -58,7 +58,7 @@ func TestWhatIsCarriedCanBeReadByThePreviousRelease(t *testing.T) {
 	}
 }
 
-// requireKept tells what of an earlier value is missing in the present one, or has another type.
+// requireKept fails if a field of the earlier value is missing in the current one or has another type.
 func requireKept(t *testing.T, path string, was, is any) {
 	t.Helper()
 	require.IsType(t, was, is, path)
@@ -66,7 +66,7 @@ func requireKept(t *testing.T, path string, was, is any) {
 	case map[string]any:
 		now, _ := is.(map[string]any)
 		for key, value := range was {
-			require.Contains(t, now, key, "%s.%s is carried no longer under this name", path, key)
+			require.Contains(t, now, key, "%s.%s is no longer carried under this name", path, key)
 			requireKept(t, path+"."+key, value, now[key])
 		}
 	case []any:
@@ -83,7 +83,7 @@ func requireKept(t *testing.T, path string, was, is any) {
 	}
 }
 
-// fill sets every exported field to something that is not its zero.
+// fill sets every exported field to a non-zero value.
 func fill(v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)))

@@ -60,8 +60,8 @@ type process struct {
 	ended   chan error
 }
 
-// start starts an agent as a Deployment does that is written for agents of the earlier generation: by the environment,
-// with all ports as they are by default, on an address of its own.
+// start starts an agent like a Deployment for agents of the earlier generation: configured by the environment, with
+// all default ports, on an address of its own.
 func start(t testing.TB, ca *agenttest.Authority, mount *agenttest.Mount, listener string, environment ...string) *process {
 	t.Helper()
 	path, err := build()
@@ -82,7 +82,7 @@ func start(t testing.TB, ca *agenttest.Authority, mount *agenttest.Mount, listen
 	return p
 }
 
-// get gets what is served without TLS.
+// get sends a request without TLS.
 func (p *process) get(port int, path string) (int, string) {
 	p.t.Helper()
 	response, err := http.Get(fmt.Sprintf("http://%s:%d%s", p.address, port, path))
@@ -100,12 +100,12 @@ func (p *process) status(port int, path string) int {
 	return status
 }
 
-// client asks as an API server does, on one connection.
+// client sends requests like an API server, on one connection.
 func (p *process) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: p.ca.Pool(), ServerName: "127.0.0.1"}}}
 }
 
-// update says that an object was changed.
+// update sends the review of a changed object.
 func (p *process) update(client *http.Client, name, secret string) {
 	p.t.Helper()
 	object := func(channel string) runtime.RawExtension {
@@ -128,7 +128,7 @@ func (p *process) update(client *http.Client, name, secret string) {
 	require.Equal(p.t, &admissionv1.AdmissionResponse{UID: "uid", Allowed: true}, answer.Response)
 }
 
-// stop stops the agent as the kubelet does.
+// stop stops the agent like the kubelet does.
 func (p *process) stop() {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
@@ -140,7 +140,7 @@ func (p *process) stop() {
 	}
 }
 
-// listen is a listener that hands each event over, with the common name that it came with.
+// listen starts a listener that returns each event with the common name of its client certificate.
 func listen(t testing.TB, ca *agenttest.Authority) (address string, events chan string) {
 	t.Helper()
 	events = make(chan string)
@@ -174,7 +174,7 @@ func body(name string) string {
 	return fmt.Sprintf(`{"watched":{"Namespace":"kyma-system","Name":%q},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`, name)
 }
 
-func TestTheProgramReportsWhatChangedWithTheCertificateOfNow(t *testing.T) {
+func TestTheProgramReportsChangesWithTheCurrentCertificate(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	mount := agenttest.MountCertificate(t, ca, "runtime-1")
 	address, events := listen(t, ca)
@@ -206,7 +206,7 @@ func TestTheProgramReportsWhatChangedWithTheCertificateOfNow(t *testing.T) {
 	} {
 		require.Contains(t, metrics, "\n"+name)
 	}
-	require.NotRegexp(t, `# HELP \S+ [^A-Za-z]`, metrics, "scripts take a number behind the name for the value")
+	require.NotRegexp(t, `# HELP \S+ [^A-Za-z]`, metrics, "scripts could take a number behind the name for the value")
 	p.stop()
 	require.NotContains(t, p.logs.String(), "a-secret-channel", "contents of objects are not logged")
 	for line := range strings.Lines(p.logs.String()) {
@@ -221,7 +221,7 @@ func TestAListenerThatHangsDelaysNoAnswer(t *testing.T) {
 	client := p.client()
 	const objects = 50
 	for i := range objects {
-		// Nothing is received from the listener meanwhile: each request to it hangs.
+		// The listener never answers, so every request to it hangs.
 		for range 3 {
 			p.update(client, fmt.Sprint("kyma-", i), "x")
 		}
@@ -232,7 +232,7 @@ func TestAListenerThatHangsDelaysNoAnswer(t *testing.T) {
 	}
 }
 
-func TestWhatIsQueuedIsSentBeforeTheEnd(t *testing.T) {
+func TestQueuedEventsAreSentBeforeTheProgramStops(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	address, events := listen(t, ca)
 	p := start(t, ca, agenttest.MountCertificate(t, ca, "runtime"), address, "STOP_TIMEOUT=50s")
@@ -249,7 +249,7 @@ func TestWhatIsQueuedIsSentBeforeTheEnd(t *testing.T) {
 	require.NoError(t, <-p.ended, p.logs.String())
 }
 
-func TestTheEndComesInTimeWithoutTheListener(t *testing.T) {
+func TestTheProgramStopsInTimeWithoutTheListener(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	p := start(t, ca, agenttest.MountCertificate(t, ca, "runtime"), "127.0.0.1:1", "STOP_TIMEOUT=100ms")
 	p.update(p.client(), "default", "x")
@@ -257,7 +257,7 @@ func TestTheEndComesInTimeWithoutTheListener(t *testing.T) {
 	require.Contains(t, p.logs.String(), `"msg":"stopped","total":1`)
 }
 
-func TestTheProgramSaysItsVersionAndWhatIsMissing(t *testing.T) {
+func TestTheProgramPrintsItsVersionAndMissingFlags(t *testing.T) {
 	path, err := build()
 	require.NoError(t, err)
 	out, err := exec.Command(path, "--version").CombinedOutput()
@@ -268,14 +268,14 @@ func TestTheProgramSaysItsVersionAndWhatIsMissing(t *testing.T) {
 	missing.Env = []string{}
 	out, err = missing.CombinedOutput()
 	require.Error(t, err)
-	require.Equal(t, "error: --listener-address (or KCP_ADDR) is missing: host:port of the listener in the control plane\n", string(out))
+	require.Equal(t, "error: --listener-address (or KCP_ADDR) is missing: set it to host:port of the listener in the control plane\n", string(out))
 }
 
-// BenchmarkMemory prints the most memory that the process had in use with a full queue, as the listener is down, while
-// reviews of the largest objects come in on several connections.
+// BenchmarkMemory prints the peak memory of the process with a full queue, while the listener is down and reviews of
+// the largest objects arrive on several connections.
 func BenchmarkMemory(b *testing.B) {
 	ca := agenttest.NewAuthority(b, "ca")
-	// On a busy machine eight requests of this size may take longer than API servers wait; the memory is the same.
+	// On a busy machine, eight requests of this size may take longer than API servers wait. The memory is the same.
 	p := start(b, ca, agenttest.MountCertificate(b, ca, "runtime"), "127.0.0.1:1", "WEBHOOK_TIMEOUT=1m")
 	client := p.client()
 	for i := range 10500 {

@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// memoryLimit is what Go's memory is kept below by collecting garbage more often. With the program itself, the process
-// stays below 30 MiB.
+// memoryLimit limits Go's heap: garbage collection becomes more frequent near the limit. The whole process, with its
+// code, stays below 30 MiB.
 const memoryLimit = 18 << 20
 
 func execute(ctx context.Context, args []string, environment func(string) (string, bool), out, logs io.Writer) error {
@@ -47,7 +47,7 @@ func execute(ctx context.Context, args []string, environment func(string) (strin
 	return newAgent(s, log).run(ctx)
 }
 
-// agent is all that works together.
+// agent holds the parts of the process.
 type agent struct {
 	settings *settings
 	log      *slog.Logger
@@ -55,7 +55,7 @@ type agent struct {
 	metrics  *metrics.Metrics
 	keeper   *certificates.Keeper
 	client   *report.Client
-	// loaded is closed once there is a certificate.
+	// loaded is closed once a certificate is loaded.
 	loaded chan struct{}
 }
 
@@ -72,7 +72,8 @@ func (a *agent) Report(manager string, event shared.RemoteEvent) {
 	a.metrics.Added(a.queue.Add(queue.Event{Manager: manager, RemoteEvent: event}))
 }
 
-// CertificateLoaded implements certificates.Observer: what the listener refused, it may take with another certificate.
+// CertificateLoaded implements certificates.Observer. It retries all events, because the listener may accept the new
+// certificate.
 func (a *agent) CertificateLoaded(leaf *x509.Certificate) {
 	a.metrics.CertificateLoaded(leaf)
 	a.client.Renew()
@@ -87,7 +88,7 @@ func (a *agent) CertificateLoaded(leaf *x509.Certificate) {
 // CertificateBroken implements certificates.Observer.
 func (a *agent) CertificateBroken() { a.metrics.CertificateBroken() }
 
-// run works until the context ends, and then sends what is queued for a while.
+// run runs until the context ends, and then sends queued events for up to stopAfter.
 func (a *agent) run(ctx context.Context) error {
 	working, fail := errgroup.WithContext(ctx)
 	working.Go(func() error { return a.keeper.Run(fail) })
@@ -102,7 +103,7 @@ func (a *agent) run(ctx context.Context) error {
 	working.Go(func() error { return probes.run(fail) })
 	working.Go(func() error { return exporter.run(fail) })
 	working.Go(func() error {
-		// Before there is a certificate, no port is open: who probes it sees that.
+		// Open no port before there is a certificate, so that a probe of the port fails.
 		select {
 		case <-a.loaded:
 			return webhook.run(fail)
@@ -127,7 +128,7 @@ func (a *agent) run(ctx context.Context) error {
 	return err
 }
 
-// drain waits until all is sent, and no longer than is allowed.
+// drain waits until all queued events are sent, for at most stopAfter.
 func (a *agent) drain(sent <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), a.settings.stopAfter)
 	defer cancel()

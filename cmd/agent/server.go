@@ -25,12 +25,13 @@ const (
 	readTimeout       = 10 * time.Second
 	writeTimeout      = 10 * time.Second
 	idleTimeout       = 5 * time.Minute
-	// windowBytes is what a client may send of one request before it is read, of all on a connection connectionBytes.
+	// windowBytes is how much a client may send ahead on one request, connectionBytes on all requests of a
+	// connection.
 	windowBytes     = 64 << 10
 	connectionBytes = 256 << 10
 )
 
-// server is one port.
+// server serves one port.
 type server struct {
 	name, address string
 	handler       http.Handler
@@ -41,10 +42,10 @@ type server struct {
 	open      atomic.Bool
 }
 
-// listening is whether the port is open.
+// listening reports whether the port is open.
 func (s *server) listening() bool { return s.open.Load() }
 
-// run serves until the context ends, and then lets requests that are there end.
+// run serves until the context ends, and then waits for running requests, for at most stopAfter.
 func (s *server) run(ctx context.Context) error {
 	var config net.ListenConfig
 	port, err := config.Listen(ctx, "tcp", s.address)
@@ -55,7 +56,7 @@ func (s *server) run(ctx context.Context) error {
 	serving := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, TLSConfig: s.secure,
-		// A handshake that is broken off, as by a probe of the port, is nothing to act on.
+		// An aborted handshake, for example by a port probe, needs no action.
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: windowBytes, MaxReceiveBufferPerConnection: connectionBytes},
 	}
@@ -87,14 +88,15 @@ func (s *server) run(ctx context.Context) error {
 	return nil
 }
 
-// serving serves metrics.
+// serving returns the handler for metrics.
 func serving(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	return mux
 }
 
-// probing answers probes. Neither depends on the listener in the control plane: a restart would not bring it back.
+// probing returns the handler for probes. They do not depend on the listener in the control plane, because a restart
+// would not repair it.
 func probing(ready func() bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// mountPath is where agents of the earlier generation have their Secret.
+	// mountPath is the mount path of the Secret in agents of the earlier generation.
 	mountPath = "/app/etc/ssl"
-	// defaultTimeout is well below what the API server waits for a webhook.
+	// defaultTimeout is well below the webhook timeout of the API server.
 	defaultTimeout       = 2 * time.Second
 	defaultReportTimeout = 10 * time.Second
 	defaultStopTimeout   = 5 * time.Second
@@ -29,7 +29,7 @@ const (
 	maxQueueSize         = 100000
 )
 
-// settings are what flags and environment say.
+// settings holds the values of flags and environment variables.
 type settings struct {
 	bindAddress                       string
 	port, metricsPort, probePort      int
@@ -42,31 +42,31 @@ type settings struct {
 	version                           bool
 }
 
-// flags are those of the agent. Each can be set in the environment too, under its name in environment.
+// flags returns the agent's flags. Each can also be set in the environment (see variable).
 func (s *settings) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("agent", pflag.ContinueOnError)
 	flags.SortFlags = false
 	mounted := certificates.In(mountPath)
 	flags.StringVar(&s.listener, "listener-address", "", "host:port of the listener in the control plane")
 	flags.StringVar(&s.contract, "contract", report.ContractV2, "version of the listener's path: v1 or v2")
-	flags.StringVar(&s.files.Certificate, "tls-cert", mounted.Certificate, "file of the certificate that the API server and the listener are shown")
-	flags.StringVar(&s.files.Key, "tls-key", mounted.Key, "file of its key")
-	flags.StringVar(&s.files.Authorities, "ca-cert", mounted.Authorities, "file of the authorities that the listener's certificate is checked by")
-	flags.DurationVar(&s.readInterval, "certificate-interval", defaultReadInterval, "how often these files are read, besides when they change")
-	flags.StringVar(&s.bindAddress, "bind-address", "", "address that all ports are opened on; all addresses when empty")
+	flags.StringVar(&s.files.Certificate, "tls-cert", mounted.Certificate, "file with the certificate for the API server and the listener")
+	flags.StringVar(&s.files.Key, "tls-key", mounted.Key, "file with the private key of the certificate")
+	flags.StringVar(&s.files.Authorities, "ca-cert", mounted.Authorities, "file with the authorities that the agent trusts for the listener's certificate")
+	flags.DurationVar(&s.readInterval, "certificate-interval", defaultReadInterval, "how often these files are read even if no change was noticed")
+	flags.StringVar(&s.bindAddress, "bind-address", "", "address to listen on, for all ports; empty means all addresses")
 	flags.IntVar(&s.port, "webhook-port", shared.AgentPort, "port of the webhook")
 	flags.IntVar(&s.metricsPort, "metrics-port", shared.AgentMetricsPort, "port of /metrics")
 	flags.IntVar(&s.probePort, "probe-port", shared.AgentProbePort, "port of /healthz and /readyz")
-	flags.DurationVar(&s.timeout, "webhook-timeout", defaultTimeout, "how long reading a request of the API server may take")
-	flags.DurationVar(&s.reportTimeout, "report-timeout", defaultReportTimeout, "how long a request to the listener may take")
-	flags.DurationVar(&s.stopAfter, "stop-timeout", defaultStopTimeout, "how long what is queued is still sent after SIGTERM")
-	flags.IntVar(&s.queueSize, "queue-size", defaultQueueSize, "how many changed objects wait to be reported; those beyond it are not reported")
-	flags.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.DurationVar(&s.timeout, "webhook-timeout", defaultTimeout, "timeout for reading a request from the API server")
+	flags.DurationVar(&s.reportTimeout, "report-timeout", defaultReportTimeout, "timeout for a request to the listener")
+	flags.DurationVar(&s.stopAfter, "stop-timeout", defaultStopTimeout, "how long queued events are still sent after SIGTERM")
+	flags.IntVar(&s.queueSize, "queue-size", defaultQueueSize, "maximum number of changed objects that wait to be reported; further ones are dropped")
+	flags.StringVar(&s.logLevel, "log-level", "info", "log level: debug, info, warn or error")
 	flags.BoolVar(&s.version, "version", false, "print the version and exit")
 	return flags
 }
 
-// variable is a flag's name in the environment: that of agents of the earlier generation where they have it, for then
+// variable returns the environment variable for a flag. Agents of the earlier generation use the same names, so that
 // one Deployment can run either.
 func variable(flag string) string {
 	switch flag {
@@ -78,16 +78,16 @@ func variable(flag string) string {
 	return strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// errHelp is where help was asked for, and printed.
-var errHelp = errors.New("help was asked for")
+// errHelp is returned after help was printed.
+var errHelp = errors.New("help was requested")
 
-// parse reads flags, and for those that are not given the environment.
+// parse reads the flags, and the environment for flags that are not set.
 func parse(args []string, environment func(string) (string, bool), out io.Writer) (*settings, error) {
 	s := &settings{}
 	flags := s.flags()
 	flags.SetOutput(out)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintf(out, "agent reports changes in this cluster to the control plane.\n\nEach flag can be set in the environment: KCP_ADDR and KCP_CONTRACT for --listener-address and --contract, and otherwise\nby its name in capitals with underscores.\n\nFlags:\n%s", flags.FlagUsages())
+		_, _ = fmt.Fprintf(out, "agent reports changes in this cluster to the control plane.\n\nEach flag can be set in the environment: KCP_ADDR for --listener-address, KCP_CONTRACT for --contract,\nand for other flags the name in capitals with underscores.\n\nFlags:\n%s", flags.FlagUsages())
 	}
 	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return nil, errHelp
@@ -95,7 +95,7 @@ func parse(args []string, environment func(string) (string, bool), out io.Writer
 		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("there are no arguments beside flags, and %q is none", flags.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: the agent only has flags", flags.Arg(0))
 	}
 	var wrong error
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -114,10 +114,10 @@ func parse(args []string, environment func(string) (string, bool), out io.Writer
 	return s, nil
 }
 
-// check refuses what cannot work.
+// check returns an error for settings that cannot work.
 func (s *settings) check() error {
 	if s.listener == "" {
-		return errors.New("--listener-address (or KCP_ADDR) is missing: host:port of the listener in the control plane")
+		return errors.New("--listener-address (or KCP_ADDR) is missing: set it to host:port of the listener in the control plane")
 	}
 	host, port, err := net.SplitHostPort(s.listener)
 	if err != nil || host == "" {
@@ -136,7 +136,7 @@ func (s *settings) check() error {
 	}
 	for _, each := range []time.Duration{s.timeout, s.reportTimeout, s.readInterval, s.stopAfter} {
 		if each <= 0 {
-			return fmt.Errorf("time-outs and intervals must be above zero, not %s", each)
+			return fmt.Errorf("timeouts and intervals must be above zero, not %s", each)
 		}
 	}
 	if s.queueSize < 1 || s.queueSize > maxQueueSize {

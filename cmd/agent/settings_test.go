@@ -23,7 +23,7 @@ func TestEachFlagIsReadFromTheEnvironmentToo(t *testing.T) {
 	require.Equal(t, "listener.example.com:443", s.listener)
 	require.Equal(t, "v1", s.contract)
 	require.Equal(t, 1, s.port)
-	require.Equal(t, 5, s.probePort, "a flag is stronger")
+	require.Equal(t, 5, s.probePort, "a flag overrides the environment")
 	require.Equal(t, 2112, s.metricsPort)
 	require.Equal(t, 3, s.queueSize)
 	require.Equal(t, 4*time.Second, s.stopAfter)
@@ -32,7 +32,7 @@ func TestEachFlagIsReadFromTheEnvironmentToo(t *testing.T) {
 	require.Equal(t, "/app/etc/ssl/ca.crt", s.files.Authorities)
 }
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	for wanted, args := range map[string][]string{
 		"is missing":                 {},
 		"must be host:port":          {"--listener-address", "listener"},
@@ -43,7 +43,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"between 1 and 100000":       {"--listener-address", "a:1", "--queue-size", "0"},
 		"unknown name":               {"--listener-address", "a:1", "--log-level", "loud"},
 		"unknown flag":               {"--no-such-flag"},
-		"no arguments beside flags":  {"--listener-address", "a:1", "b"},
+		"unexpected argument":        {"--listener-address", "a:1", "b"},
 		"environment variable QUEUE": nil,
 	} {
 		environment := map[string]string{}

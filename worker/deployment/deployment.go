@@ -16,26 +16,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
-// unversionedName is what Temporal calls the unversioned workers where it says which version is current.
+// unversionedName is Temporal's name for unversioned workers in a routing configuration.
 const unversionedName = "__unversioned__"
 
-// Deployment is the worker deployment of an instance, in its Temporal namespace.
+// Deployment is the worker deployment of an instance in its Temporal namespace.
 type Deployment struct {
 	Temporal  workflowservice.WorkflowServiceClient
 	Namespace string
-	// Identity is noted with what is changed.
+	// Identity is recorded with each change.
 	Identity string
 	Now      func() time.Time
 }
 
-// isBusy tells whether Temporal answers that it has too much to do just now: it asks a workflow of its own about a deployment,
-// and takes one such query at a time.
+// isBusy reports whether Temporal answered that it is busy. The server asks an internal workflow about a deployment, and
+// accepts one query at a time.
 func isBusy(err error) bool {
 	var busy *serviceerror.ResourceExhausted
 	return errors.As(err, &busy)
 }
 
-// Read reads the state. Nothing is asked about pollers where no versioned worker ever polled.
+// Read reads the state. If no versioned worker has ever polled, it does not ask for pollers.
 func (d Deployment) Read(ctx context.Context) (State, error) {
 	var described *workflowservice.DescribeWorkerDeploymentResponse
 	someSeconds := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
@@ -55,7 +55,7 @@ func (d Deployment) Read(ctx context.Context) (State, error) {
 	s := State{
 		Exists: true, Current: buildOf(routing.GetCurrentDeploymentVersion()), Pollers: map[string]Pollers{}, token: described.GetConflictToken(),
 	}
-	if ramping := routing.GetRampingDeploymentVersion(); ramping != nil || routing.GetRampingVersion() == unversionedName { //nolint:staticcheck // the only way to tell
+	if ramping := routing.GetRampingDeploymentVersion(); ramping != nil || routing.GetRampingVersion() == unversionedName { //nolint:staticcheck // no other field shows that unversioned workers ramp
 		s.Ramping = &Ramping{
 			BuildID: buildOf(ramping), Percent: routing.GetRampingVersionPercentage(), Since: routing.GetRampingVersionPercentageChangedTime().AsTime(),
 		}
@@ -73,7 +73,7 @@ func (d Deployment) Read(ctx context.Context) (State, error) {
 	return s, d.readPollers(ctx, s.Pollers)
 }
 
-// readPollers finds out which builds' workers poll which task queues.
+// readPollers finds out which builds poll which task queues.
 func (d Deployment) readPollers(ctx context.Context, into map[string]Pollers) error {
 	queues := taskqueues.All()
 	polled := map[string]int{}
@@ -108,11 +108,12 @@ func buildOfPoller(options *deploymentpb.WorkerDeploymentOptions) string {
 	return options.GetBuildId()
 }
 
-// Do makes a change that was decided on a state. It fails where somebody else has changed the deployment since.
+// Do makes the change of a step that was decided on a state. It fails if another client has changed the deployment
+// since.
 func (d Deployment) Do(ctx context.Context, s State, step Step) error {
 	switch {
 	case step.Current != nil:
-		// That the workers poll every task queue of this release was seen; one of a former release may be no more.
+		// All task queues of this release are known to be polled. A queue of an earlier release may be gone.
 		_, err := d.Temporal.SetWorkerDeploymentCurrentVersion(ctx, &workflowservice.SetWorkerDeploymentCurrentVersionRequest{
 			Namespace: d.Namespace, DeploymentName: Name, BuildId: *step.Current, ConflictToken: s.token, Identity: d.Identity, IgnoreMissingTaskQueues: true,
 		})
@@ -125,13 +126,13 @@ func (d Deployment) Do(ctx context.Context, s State, step Step) error {
 			IgnoreMissingTaskQueues: true,
 		})
 		if err != nil {
-			return fmt.Errorf("give %s %g %% of the workflows of the worker deployment %s: %w", Say(*step.Ramping), step.Percent, Name, err)
+			return fmt.Errorf("ramp %s to %g %% of the workflows of the worker deployment %s: %w", Say(*step.Ramping), step.Percent, Name, err)
 		}
 	}
 	return nil
 }
 
-// Say is a build id for people.
+// Say returns a build id for people.
 func Say(buildID string) string {
 	if buildID == Unversioned {
 		return "unversioned workers"

@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	// readEvery is how often the leader reads the state, and idleEvery how often where it has no versioned workers and
-	// there never were any.
+	// readEvery is how often the leader reads the state. idleEvery applies if it has no versioned workers and none
+	// ever polled.
 	readEvery = 5 * time.Second
 	idleEvery = 30 * time.Second
-	// stepTimeout bounds one reading with what follows from it.
+	// stepTimeout bounds one reading and the change that follows.
 	stepTimeout = 10 * time.Second
-	// goneAfter is how many readings in a row must find no worker of the current version before another one gets the work.
+	// goneAfter is how many readings in a row must find no worker of the current version before another version
+	// becomes current.
 	goneAfter = 2
 )
 
-// Leader gives the work to the workers of its build (Next). Only the process that leads runs it.
+// Leader makes the version of its build current (see Next). Only the leading process runs it.
 type Leader struct {
 	Deployment Deployment
-	// BuildID is that of this process; Unversioned where its workers are not versioned.
+	// BuildID is the build id of this process, or Unversioned if its workers are not versioned.
 	BuildID string
 	Ramp    Ramp
 	Log     logr.Logger
 
 	said string
 	gone int
-	// idle is true while there is nothing to decide on.
+	// idle is true while there is nothing to decide.
 	idle bool
 }
 
@@ -38,9 +39,9 @@ type Leader struct {
 func (l *Leader) Start(ctx context.Context) error {
 	for {
 		if err := l.reconcile(ctx); err != nil && ctx.Err() == nil {
-			// A server without worker deployments does not matter to who has none.
+			// If this process has no versioned workers, a server without worker deployments is no problem.
 			if l.idle = l.BuildID == Unversioned; !l.idle {
-				l.Log.Error(err, "worker deployment: will try again")
+				l.Log.Error(err, "cannot read or change the worker deployment, will retry")
 			}
 		}
 		wait := readEvery

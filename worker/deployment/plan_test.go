@@ -17,20 +17,20 @@ func TestWhoGetsTheWork(t *testing.T) {
 		state State
 		own   string
 		ramp  Ramp
-		// current is who becomes the current version, ramping who gets a share.
+		// current is the version that becomes current, ramping the version that gets a share.
 		current, ramping string
 	}{
-		"without versioning nothing is done": {State{}, Unversioned, Ramp{}, nobody, nobody},
+		"without versioning nothing happens": {State{}, Unversioned, Ramp{}, nobody, nobody},
 		"a build whose workers have not polled yet waits": {
 			State{Exists: true, Pollers: map[string]Pollers{Unversioned: EveryQueue}}, "n", Ramp{}, nobody, nobody,
 		},
-		"a build that is on some queues only waits": {
+		"a build that polls only some queues waits": {
 			State{Exists: true, Versions: []Version{fresh("n")}, Pollers: map[string]Pollers{Unversioned: EveryQueue, "n": SomeQueues}}, "n", Ramp{}, nobody, nobody,
 		},
 		"the first version takes over from workers that are not versioned": {
 			State{Exists: true, Versions: []Version{fresh("n")}, Pollers: map[string]Pollers{Unversioned: EveryQueue, "n": EveryQueue}}, "n", Ramp{}, "n", nobody,
 		},
-		"and where there are none": {
+		"the first version takes over if there are no other workers": {
 			State{Exists: true, Versions: []Version{fresh("n")}, Pollers: map[string]Pollers{"n": EveryQueue}}, "n", Ramp{}, "n", nobody,
 		},
 		"a new build takes over": {
@@ -39,46 +39,46 @@ func TestWhoGetsTheWork(t *testing.T) {
 		"the leader of the former build leaves the new one alone": {
 			State{Exists: true, Current: "n", Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "o", Ramp{}, nobody, nobody,
 		},
-		"what is current stays": {
+		"the current version stays": {
 			State{Exists: true, Current: "n", Versions: []Version{used("n")}, Pollers: map[string]Pollers{"n": SomeQueues}}, "n", Ramp{}, nobody, nobody,
 		},
-		"a build that was taken back is not made current again": {
+		"a build that was taken back does not become current again": {
 			State{Exists: true, Current: "o", Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": SomeQueues, "n": EveryQueue}}, "n", Ramp{}, nobody, nobody,
 		},
-		"but where nobody else is there": {
+		"a build that was taken back becomes current if no other workers are left": {
 			State{Exists: true, Current: "o", Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"n": EveryQueue}}, "n", Ramp{}, "n", nobody,
 		},
-		"a former build that is installed again takes over when the newer one's workers are gone": {
+		"an earlier build that is installed again takes over when the newer workers are gone": {
 			State{Exists: true, Current: "n", Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue}}, "o", Ramp{}, "o", nobody,
 		},
-		"another build works where neither the current one's nor this one's workers are there": {
+		"another build takes over if neither the current nor this build has workers": {
 			State{Exists: true, Current: "o", Versions: []Version{fresh("n"), used("o")}, Pollers: map[string]Pollers{"n": EveryQueue, "w": SomeQueues}}, "o2", Ramp{}, "n", nobody,
 		},
-		"nobody where nobody polls every queue": {
+		"no build takes over if none polls every queue": {
 			State{Exists: true, Current: "o", Versions: []Version{fresh("n"), used("o")}, Pollers: map[string]Pollers{"n": SomeQueues}}, "n", Ramp{}, nobody, nobody,
 		},
-		"workers that are no longer versioned take over when those of the version are gone": {
+		"unversioned workers take over when the versioned workers are gone": {
 			State{Exists: true, Current: "o", Versions: []Version{used("o")}, Pollers: map[string]Pollers{Unversioned: EveryQueue}}, Unversioned, Ramp{}, Unversioned, nobody,
 		},
-		"and not before": {
+		"unversioned workers do not take over earlier": {
 			State{Exists: true, Current: "o", Versions: []Version{used("o")}, Pollers: map[string]Pollers{Unversioned: EveryQueue, "o": SomeQueues}}, Unversioned, Ramp{}, nobody, nobody,
 		},
 		"a new build begins with a share": {
 			State{Exists: true, Current: "o", Versions: []Version{fresh("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "n", ramp, nobody, "n",
 		},
-		"without anybody who does the rest it gets all": {
+		"a new build gets everything if no other workers are left": {
 			State{Exists: true, Current: "o", Versions: []Version{fresh("n"), used("o")}, Pollers: map[string]Pollers{"n": EveryQueue}}, "n", ramp, "n", nobody,
 		},
-		"its share stays until the time is over": {
+		"a ramp keeps its share for its duration": {
 			State{Exists: true, Current: "o", Ramping: &Ramping{"n", 10, now.Add(-9 * time.Minute)}, Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "n", ramp, nobody, nobody,
 		},
-		"then it gets all": {
+		"after its ramp a build gets everything": {
 			State{Exists: true, Current: "o", Ramping: &Ramping{"n", 10, now.Add(-10 * time.Minute)}, Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "n", ramp, "n", nobody,
 		},
-		"a share that somebody set stays": {
+		"a share that an operator set stays": {
 			State{Exists: true, Current: "o", Ramping: &Ramping{"n", 50, now.Add(-time.Hour)}, Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "n", ramp, nobody, nobody,
 		},
-		"and so does a ramp that somebody ended": {
+		"a ramp that an operator ended stays ended": {
 			State{Exists: true, Current: "o", Ramping: &Ramping{"n", 0, now.Add(-time.Hour)}, Versions: []Version{used("n"), used("o")}, Pollers: map[string]Pollers{"o": EveryQueue, "n": EveryQueue}}, "n", ramp, nobody, nobody,
 		},
 	} {
@@ -97,7 +97,7 @@ func TestWhoGetsTheWork(t *testing.T) {
 	}
 }
 
-func TestARollBackLeadsToTheVersionThatWasCurrentLast(t *testing.T) {
+func TestARollbackLeadsToTheVersionThatWasCurrentLast(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := State{
 		Exists: true, Current: "c",
@@ -111,7 +111,7 @@ func TestARollBackLeadsToTheVersionThatWasCurrentLast(t *testing.T) {
 	s.Pollers["b"] = SomeQueues
 	former, there = s.Former()
 	require.True(t, there)
-	require.Equal(t, "a", former, "whose workers are there")
+	require.Equal(t, "a", former, "the version has workers")
 
 	s.Pollers = map[string]Pollers{"c": EveryQueue}
 	_, there = s.Former()

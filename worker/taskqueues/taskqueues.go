@@ -1,4 +1,4 @@
-// Package taskqueues says which task queues workers poll, and asks Temporal who polls them.
+// Package taskqueues lists the task queues that workers poll, and asks Temporal for their pollers.
 package taskqueues
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// pollsWithin is the time within which somebody who polls a task queue asks it again: an empty answer comes after a minute.
+// pollsWithin is how recently a running worker must have polled. The server answers an idle poll after a minute.
 const pollsWithin = 80 * time.Second
 
 // Queue is one kind of task on one task queue.
@@ -23,7 +23,7 @@ type Queue struct {
 	Tasks      enumspb.TaskQueueType
 }
 
-// All are what the workers of an instance poll.
+// All returns the queues that the workers of an instance poll.
 func All() []Queue {
 	return []Queue{
 		{kick.ControlPlaneQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
@@ -36,22 +36,22 @@ func All() []Queue {
 	}
 }
 
-// Described is what Temporal says of a Queue.
+// Described is Temporal's description of a Queue.
 type Described struct {
-	// Pollers are those that poll at this time. One that has gone counts for another 80 s.
+	// Pollers are the current pollers. A poller that has stopped counts for another 80 s.
 	Pollers []*taskqueue.PollerInfo
-	// Stats are how many tasks wait, and for how long; nil where the server does not say.
+	// Stats says how many tasks wait, and for how long. It is nil if the server does not report it.
 	Stats *taskqueue.TaskQueueStats
 }
 
-// Describe asks who polls a Queue.
+// Describe asks Temporal for the pollers of a Queue.
 func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace string, q Queue, now time.Time) (Described, error) {
 	answer, err := temporal.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueue: &taskqueue.TaskQueue{Name: q.Name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, TaskQueueType: q.Tasks,
 		ReportStats: true,
 	})
 	if err != nil {
-		return Described{}, fmt.Errorf("ask Temporal who polls the task queue %s: %w", q.Name, err)
+		return Described{}, fmt.Errorf("describe the task queue %s: %w", q.Name, err)
 	}
 	described := Described{Stats: answer.GetStats()}
 	for _, each := range answer.GetPollers() {
@@ -62,10 +62,10 @@ func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClien
 	return described, nil
 }
 
-// ErrNoWorker is wrapped by errors that nobody does the work of a Queue. It passes as soon as workers start.
+// ErrNoWorker is wrapped by the error for a Queue without workers. The problem ends as soon as workers start.
 var ErrNoWorker = errors.New("no worker")
 
-// Unpolled returns an error if nobody polls a Queue.
+// Unpolled returns an error if no worker polls the Queue.
 func (d Described) Unpolled(q Queue) error {
 	if len(d.Pollers) > 0 {
 		return nil

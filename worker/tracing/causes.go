@@ -16,30 +16,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// spanKey is what the span is found by that a workflow's steps belong to.
+// spanKey is the context key of the span that a workflow's steps belong to.
 type spanKey struct{}
 
 const (
-	// headerKey is the field of Temporal's headers that has the span; that of all its SDKs.
+	// headerKey is the field in Temporal's headers that holds the span. All Temporal SDKs use this name.
 	headerKey = "_tracer-data"
-	// asCause is the operation of a span that is none of its own: it stands for the one in a header.
+	// asCause is the operation name that marks a span from a header. startSpan creates no new span for it.
 	asCause = "Cause"
 )
 
-// interceptors are Temporal's own, and inside of it one for the causes of what workflows do.
+// interceptors returns Temporal's tracing interceptor and, inside it, one for the causes of a workflow's steps.
 func interceptors(tracer trace.Tracer) ([]interceptor.ClientInterceptor, error) {
 	traced, err := opentelemetry.NewTracer(opentelemetry.TracerOptions{
 		Tracer: tracer, TextMapPropagator: propagation.TraceContext{}, DisableBaggage: true, DisableQueryTracing: true,
 		AllowInvalidParentSpans: true, SpanContextKey: spanKey{}, HeaderKey: headerKey, SpanStarter: startSpan,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the tracer of workflows: %w", err)
+		return nil, fmt.Errorf("create the tracer for workflows: %w", err)
 	}
 	return []interceptor.ClientInterceptor{interceptor.NewTracingInterceptor(traced), &causes{tracer: traced}}, nil
 }
 
-// startSpan starts a span, but for those that would tell nothing. A Kyma's workflow runs for months, and its span would be
-// sent at its end; a walk of the sweep does what concerns a whole shard.
+// startSpan starts a span, except for spans of no use. A Kyma's workflow runs for months, and its span would be sent
+// only when it ends. A walk of the sweep covers a whole shard.
 func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) trace.Span {
 	operation, of, _ := strings.Cut(name, ":")
 	switch {
@@ -52,9 +52,9 @@ func startSpan(ctx context.Context, tracer trace.Tracer, name string, options ..
 	return span
 }
 
-// causes has what a workflow does belong to the trace of the signal that it received last, and not to that of its start,
-// which may be months ago. What it keeps follows from the history alone, and changes no command but its header, which a
-// replay does not compare.
+// causes makes a workflow's steps belong to the trace of the last signal. Otherwise they would belong to the trace of
+// the workflow's start, which may be months ago. Its state depends only on the history. It changes only the headers
+// of commands, which a replay does not compare.
 type causes struct {
 	interceptor.InterceptorBase
 	tracer interceptor.Tracer
@@ -70,7 +70,7 @@ func (c *causes) InterceptWorkflow(_ workflow.Context, next interceptor.Workflow
 type causedWorkflow struct {
 	interceptor.WorkflowInboundInterceptorBase
 	tracer interceptor.Tracer
-	// cause is nil where nothing is known of it.
+	// cause is nil if the cause is unknown.
 	cause interceptor.TracerSpan
 }
 
@@ -95,7 +95,7 @@ func (w *causedWorkflow) HandleSignal(ctx workflow.Context, in *interceptor.Hand
 	return w.Next.HandleSignal(ctx, in)
 }
 
-// causeIn is the span that the header of a start or signal names. What cannot be read names none.
+// causeIn returns the span in the header of a start or signal, or nil if the header has none or cannot be read.
 func (w *causedWorkflow) causeIn(ctx workflow.Context) interceptor.TracerSpan {
 	payload, ok := interceptor.WorkflowHeader(ctx)[headerKey]
 	if !ok {
@@ -116,7 +116,7 @@ func (w *causedWorkflow) causeIn(ctx workflow.Context) interceptor.TracerSpan {
 	return span
 }
 
-// caused is a context in which what is started belongs to the cause.
+// caused returns a context in which new steps belong to the cause.
 func (w *causedWorkflow) caused(ctx workflow.Context) workflow.Context {
 	return workflow.WithValue(ctx, spanKey{}, w.cause)
 }

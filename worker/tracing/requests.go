@@ -11,12 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// ControlPlane makes spans of the requests to the control plane, whose API server may have spans of its own beneath.
+// ControlPlane adds spans for requests to the control plane. It sends the trace context, so that the API server can
+// add its own spans.
 func (t *Tracing) ControlPlane(next http.RoundTripper) http.RoundTripper {
 	return t.requests(next, propagation.TraceContext{})
 }
 
-// Remote makes spans of the requests to a remote cluster, which is told nothing of them.
+// Remote adds spans for requests to a remote cluster. It sends no trace context.
 func (t *Tracing) Remote(_ string, next http.RoundTripper) http.RoundTripper {
 	return t.requests(next, propagation.NewCompositeTextMapPropagator())
 }
@@ -29,11 +30,11 @@ func (t *Tracing) requests(next http.RoundTripper, tells propagation.TextMapProp
 		otelhttp.WithTracerProvider(t.provider), otelhttp.WithMeterProvider(noop.NewMeterProvider()), otelhttp.WithPropagators(tells))}
 }
 
-// withoutQuery keeps the query of a request out of its span, which has its address otherwise. Requests that belong to no
-// trace, such as those of informers, begin none.
+// withoutQuery removes the query of a request from its span, which otherwise records the full URL. It starts no
+// trace: requests outside of a trace, for example by informers, get no span.
 type withoutQuery struct{ plain, traced http.RoundTripper }
 
-// addressKey is what the whole address of a request is found by.
+// addressKey is the context key of a request's full URL.
 type addressKey struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -49,10 +50,10 @@ func (w withoutQuery) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.traced.RoundTrip(told)
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the wrapped transport to client-go.
 func (w withoutQuery) WrappedRoundTripper() http.RoundTripper { return w.plain }
 
-// withQuery gives a request its whole address back.
+// withQuery restores the full URL of a request.
 type withQuery struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -1,10 +1,11 @@
-// Package tracing sends traces by OpenTelemetry's protocol where its standard environment variables name an endpoint. A trace
-// leads from the event that a watcher saw over workflows and activities to the requests to API servers. Without an endpoint
-// there is no tracer, no header in any history, no goroutine, and New returns nil, on which every method works.
+// Package tracing sends traces with OpenTelemetry's protocol (OTLP) if its standard environment variables name an
+// endpoint. A trace leads from the event that a watcher saw, through workflows and activities, to the requests to API
+// servers. Without an endpoint New returns nil, and there is no tracer, no goroutine and no header in any history.
+// All methods work on nil.
 //
-//	tracing.go   whether and where to; New is the entry point
-//	causes.go    what a workflow does belongs to the trace of the kick that it received last
-//	requests.go  requests to API servers
+//	tracing.go   configuration; New is the entry point
+//	causes.go    links a workflow's steps to the trace of the last kick
+//	requests.go  spans for requests to API servers
 package tracing
 
 import (
@@ -30,22 +31,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// serviceName is what we are called where OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say nothing else.
+// serviceName is the default service name. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it.
 const serviceName = "lifecycle-manager"
 
-// flushTimeout bounds how long the end of the process waits for the last traces to be sent.
+// flushTimeout bounds how long a stopping process sends the last traces.
 const flushTimeout = 5 * time.Second
 
-// Tracing makes traces. Nil makes none.
+// Tracing creates traces. A nil Tracing creates none.
 type Tracing struct {
 	provider     *sdktrace.TracerProvider
 	interceptors []interceptor.ClientInterceptor
 }
 
-// New makes what the environment asks for; nil where that is nothing. It makes no request.
+// New returns the Tracing that the environment configures, or nil if none is configured. It makes no requests.
 func New(ctx context.Context, version string, log logr.Logger) (*Tracing, error) {
 	if !isAsked() {
-		return nil, nil //nolint:nilnil // tracing is off, and nil is how that is
+		return nil, nil //nolint:nilnil // nil means that tracing is off
 	}
 	exporter, err := newExporter(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func New(ctx context.Context, version string, log logr.Logger) (*Tracing, error)
 	return with(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(us)))
 }
 
-// isAsked tells whether the environment names an endpoint, and nothing there switches traces off.
+// isAsked reports whether the environment names an endpoint and does not switch traces off.
 func isAsked() bool {
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	return endpoint != "" && !strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") && os.Getenv("OTEL_TRACES_EXPORTER") != "none"
@@ -89,7 +90,7 @@ func with(provider *sdktrace.TracerProvider) (*Tracing, error) {
 	return t, err
 }
 
-// Tracer is for spans of our own; it makes none where tracing is off.
+// Tracer returns the tracer for our own spans. It records none if tracing is off.
 func (t *Tracing) Tracer() trace.Tracer {
 	if t == nil {
 		return noop.NewTracerProvider().Tracer(serviceName)
@@ -97,7 +98,7 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.provider.Tracer(serviceName)
 }
 
-// Interceptors are those of a Temporal client, and so of the workers that use it.
+// Interceptors returns the interceptors for a Temporal client. Workers of that client use them too.
 func (t *Tracing) Interceptors() []interceptor.ClientInterceptor {
 	if t == nil {
 		return nil
@@ -105,7 +106,7 @@ func (t *Tracing) Interceptors() []interceptor.ClientInterceptor {
 	return t.interceptors
 }
 
-// Stop sends what was not sent yet. It does not wait for long.
+// Stop sends the remaining traces, for at most flushTimeout.
 func (t *Tracing) Stop() {
 	if t == nil {
 		return

@@ -24,7 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// recorded is tracing whose spans are kept.
+// recorded returns a Tracing that keeps its spans.
 func recorded(t *testing.T) (*Tracing, *tracetest.SpanRecorder) {
 	t.Helper()
 	kept := tracetest.NewSpanRecorder()
@@ -34,12 +34,12 @@ func recorded(t *testing.T) (*Tracing, *tracetest.SpanRecorder) {
 	return traces, kept
 }
 
-func TestNothingIsTracedWhereTheEnvironmentNamesNoEndpoint(t *testing.T) {
+func TestNothingIsTracedWithoutAnEndpoint(t *testing.T) {
 	for name, variables := range map[string]map[string]string{
-		"no endpoint":                     {},
-		"an endpoint for metrics only":    {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://127.0.0.1:1"},
-		"OpenTelemetry is switched off":   {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"},
-		"traces are for nobody to export": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"},
+		"no endpoint":                   {},
+		"an endpoint for metrics only":  {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://127.0.0.1:1"},
+		"OpenTelemetry is switched off": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"},
+		"the traces exporter is none":   {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for key, value := range variables {
@@ -48,7 +48,7 @@ func TestNothingIsTracedWhereTheEnvironmentNamesNoEndpoint(t *testing.T) {
 			traces, err := New(t.Context(), "1.2.3", logr.Discard())
 			require.NoError(t, err)
 			require.Nil(t, traces)
-			require.Empty(t, traces.Interceptors(), "no header gets into a history")
+			require.Empty(t, traces.Interceptors(), "no header may get into a history")
 			require.Equal(t, http.DefaultTransport, traces.Remote("kcp-system/demo", http.DefaultTransport))
 			require.Equal(t, http.DefaultTransport, traces.ControlPlane(http.DefaultTransport))
 			_, span := traces.Tracer().Start(t.Context(), "kick Kyma")
@@ -58,7 +58,7 @@ func TestNothingIsTracedWhereTheEnvironmentNamesNoEndpoint(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentSaysHowTracesAreSent(t *testing.T) {
+func TestTheEnvironmentConfiguresHowTracesAreSent(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces")
 	for _, protocol := range []string{"", "http/protobuf", "grpc"} {
 		t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
@@ -87,7 +87,7 @@ func TestARequestHasASpanWithoutItsQuery(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 	}
 	send(t.Context(), traces.Remote("kcp-system/demo", http.DefaultTransport))
-	require.Empty(t, kept.Ended(), "what belongs to no trace begins none")
+	require.Empty(t, kept.Ended(), "a request outside of a trace must not begin one")
 	ctx, span := traces.Tracer().Start(t.Context(), "an activity")
 	send(ctx, traces.Remote("kcp-system/demo", http.DefaultTransport))
 	send(ctx, traces.ControlPlane(http.DefaultTransport))
@@ -101,11 +101,11 @@ func TestARequestHasASpanWithoutItsQuery(t *testing.T) {
 	}
 	const whole = "/api/v1/secrets?fieldSelector=secret"
 	require.Equal(t, []string{whole, whole, whole}, asked)
-	require.Empty(t, told[1], "a remote cluster is told nothing")
+	require.Empty(t, told[1], "a remote cluster must not get the trace context")
 	require.NotEmpty(t, told[2])
 }
 
-// header is one with this span, as a client sends it.
+// header returns a header with this span, as a client sends it.
 func header(t *testing.T, span trace.Span) *commonpb.Header {
 	t.Helper()
 	fields := propagation.MapCarrier{}
@@ -115,7 +115,7 @@ func header(t *testing.T, span trace.Span) *commonpb.Header {
 	return &commonpb.Header{Fields: map[string]*commonpb.Payload{headerKey: payload}}
 }
 
-// run runs a workflow that takes a step in a queue and a local one, started with this header.
+// run runs a workflow that runs an activity and a local activity. The start carries this header.
 func run(t *testing.T, traces *Tracing, started *commonpb.Header, name string) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -125,9 +125,10 @@ func run(t *testing.T, traces *Tracing, started *commonpb.Header, name string) {
 	env := suite.NewTestWorkflowEnvironment()
 	var workers []interceptor.WorkerInterceptor
 	for _, each := range traces.Interceptors() {
-		workers = append(workers, each.(interceptor.WorkerInterceptor)) //nolint:errcheck,forcetypeassert // it must be one
+		workers = append(workers, each.(interceptor.WorkerInterceptor)) //nolint:errcheck,forcetypeassert // it must implement it
 	}
-	// A busy machine takes more than a second, the default, for the checksum of the binary that the first run asks for.
+	// The first run computes a checksum of the binary. On a busy machine that takes more than a second, the default
+	// timeout.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second, Interceptors: workers})
 	step := func(context.Context) error { return nil }
 	env.RegisterActivityWithOptions(step, activity.RegisterOptions{Name: "WalkShard"})
@@ -148,7 +149,7 @@ func run(t *testing.T, traces *Tracing, started *commonpb.Header, name string) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestTheStepsOfAWorkflowBelongToTheTraceOfWhatStartedIt(t *testing.T) {
+func TestTheStepsOfAWorkflowBelongToTheTraceOfItsStart(t *testing.T) {
 	traces, kept := recorded(t)
 	_, event := traces.Tracer().Start(t.Context(), "kick Manifest")
 	run(t, traces, header(t, event), kick.KymaWorkflow)
@@ -159,10 +160,10 @@ func TestTheStepsOfAWorkflowBelongToTheTraceOfWhatStartedIt(t *testing.T) {
 	}
 	require.Contains(t, names, "StartActivity:ApplyManifest")
 	require.Contains(t, names, "RunActivity:ApplyManifest")
-	require.Len(t, names, 4, "the run of a workflow, which may last for months, is no span")
+	require.Len(t, names, 4, "a workflow run, which may last for months, must not be a span")
 }
 
-func TestAWalkOfTheSweepIsNoTrace(t *testing.T) {
+func TestAWalkOfTheSweepIsNotTraced(t *testing.T) {
 	traces, kept := recorded(t)
 	run(t, traces, nil, kick.SweepWorkflow)
 	for _, span := range kept.Ended() {

@@ -1,5 +1,5 @@
-// Package authority has the workflow that changes the authorities of agents' and the listener's certificates in time:
-// CertificatesWorkflow, one per instance, which runs always.
+// Package authority has CertificatesWorkflow, which rotates the certificate authorities of agents and listener before
+// they expire. Each instance of Lifecycle Manager has one, which never completes.
 package authority
 
 import (
@@ -17,31 +17,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
-// Input is the input of CertificatesWorkflow. A starter leaves it empty; what is in it is carried from run to run.
+// Input is the input of CertificatesWorkflow. A starter leaves it empty; only continue-as-new fills it.
 type Input struct {
-	// Next is when to rotate again; zero is at once.
+	// Next is the time of the next rotation. Zero means at once.
 	Next time.Time `json:"next,omitzero"`
-	// Failures is how many attempts failed since the last that did not.
+	// Failures counts failed attempts in a row.
 	Failures int `json:"failures,omitempty"`
-	// Awaited is how many rounds in a row found that an issuer has yet to issue the listener's certificate.
+	// Awaited counts rounds in a row in which the issuer had not issued the listener's certificate yet.
 	Awaited int `json:"awaited,omitempty"`
-	// View is what the run before showed.
+	// View is the view of the previous run.
 	View View `json:"view,omitzero"`
 }
 
 const (
 	// roundsPerRun bounds the history of one run.
 	roundsPerRun = 100
-	// minRest and maxRest bound the time between two rounds that nobody asks for.
+	// minRest and maxRest bound the time between two rounds if no kick comes.
 	minRest, maxRest = time.Minute, time.Hour
-	// awaitedRest is the first time between two rounds that wait for an issuer, up to minRest: no agent works before.
+	// awaitedRest is the first wait for an issuer. It doubles up to minRest. Agents do not work before the issuer has
+	// issued the listener's certificate.
 	awaitedRest = time.Second
-	// stepTimeout bounds one attempt: a page of Secrets' metadata per 500 agents, and few writes.
+	// stepTimeout bounds one attempt: a page of Secret metadata per 500 agents, and a few writes.
 	stepTimeout = 2 * time.Minute
 )
 
-// CertificatesWorkflow rotates authorities whenever it is time to or something asks for it. It never ends with an error:
-// what failed is tried again.
+// CertificatesWorkflow rotates authorities when a rotation is due or a kick asks for one. It retries failures and
+// never ends with an error.
 func CertificatesWorkflow(ctx workflow.Context, in Input) error {
 	logic.Of(ctx)
 	r := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: build.Of(ctx)}
@@ -66,7 +67,7 @@ func (r *run) run(ctx workflow.Context) error {
 			return err
 		}
 		if kicked := r.mail.Take(); kicked.Count > 0 {
-			// The next run, if any, must not wait for its time.
+			// The next run, if any, must act at once.
 			r.in.Next = workflow.Now(ctx)
 		}
 		if round >= roundsPerRun || r.mail.Forced || r.build != build.Of(ctx) {
@@ -79,7 +80,7 @@ func (r *run) run(ctx workflow.Context) error {
 	}
 }
 
-// rest waits until it is time to rotate, or something came in.
+// rest waits until a rotation is due or a signal arrives.
 func (r *run) rest(ctx workflow.Context) error {
 	wait := r.in.Next.Sub(workflow.Now(ctx))
 	if wait <= 0 || r.in.Next.IsZero() {
@@ -89,12 +90,12 @@ func (r *run) rest(ctx workflow.Context) error {
 	defer cancel()
 	_, err := workflow.AwaitWithOptions(waiting, workflow.AwaitOptions{
 		Timeout:      wait,
-		TimerOptions: workflow.TimerOptions{Summary: "until the certificates are to be checked again"},
+		TimerOptions: workflow.TimerOptions{Summary: "the next check of the certificates"},
 	}, r.mail.Arrived)
 	return err
 }
 
-// rotate does what can be done now. Only a cancellation of the workflow is an error.
+// rotate takes the steps that are due. It returns an error only if the workflow was canceled.
 func (r *run) rotate(ctx workflow.Context) error {
 	r.in.View.do(doingRotate, workflow.Now(ctx))
 	var result certificates.Rotated
@@ -117,7 +118,7 @@ func (r *run) rotate(ctx workflow.Context) error {
 	return nil
 }
 
-// restAfter is how many rounds in a row have waited for an issuer after this one, and when to rotate again.
+// restAfter returns how many rounds in a row have now waited for an issuer, and when to rotate again.
 func (r *run) restAfter(result certificates.Rotated, now time.Time) (awaited int, next time.Time) {
 	if !result.Awaited {
 		return 0, nextRound(now, result.Next)
@@ -126,7 +127,8 @@ func (r *run) restAfter(result certificates.Rotated, now time.Time) (awaited int
 	return awaited, now.Add(doubled(awaitedRest, awaited, minRest))
 }
 
-// nextRound is when to rotate again: an issuer, an agent or a person may change what nobody reports.
+// nextRound returns when to rotate again. It is never later than maxRest, because no event reports some changes by an
+// issuer, an agent or a person.
 func nextRound(now, due time.Time) time.Time {
 	if due.IsZero() {
 		return now.Add(maxRest)
@@ -134,10 +136,10 @@ func nextRound(now, due time.Time) time.Time {
 	return now.Add(min(max(due.Sub(now), minRest), maxRest))
 }
 
-// backoff is how long to wait after so many failures in a row.
+// backoff returns the wait after this many failures in a row.
 func backoff(failures int) time.Duration { return doubled(minRest, failures, maxRest) }
 
-// doubled is a time that doubles with each of so many attempts after the first, up to a most.
+// doubled returns first, doubled for each attempt after the first, and at most most.
 func doubled(first time.Duration, attempts int, most time.Duration) time.Duration {
 	return min(first<<min(max(attempts-1, 0), 10), most)
 }
@@ -153,9 +155,9 @@ func rotating(ctx workflow.Context) workflow.Context {
 			MaximumInterval:    20 * time.Second,
 			MaximumAttempts:    5,
 		},
-		Summary: "rotate the authorities of agents and listener",
+		Summary: "rotate the certificate authorities of agents and listener",
 	})
 }
 
-// show writes the current details.
+// show updates the current details.
 func (r *run) show(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, r.in.View.Markdown()) }

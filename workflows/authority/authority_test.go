@@ -18,7 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// running runs the workflow until it continues as new, and returns when it rotated and what the next run begins with.
+// running runs the workflow until it continues as new. It returns the times of the rotations and the input of the
+// next run.
 func running(t *testing.T, in Input, act func(n int, now time.Time) (certificates.Rotated, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
 	t.Helper()
 	env := workflowtest.Environment()
@@ -45,14 +46,14 @@ func settled(int, time.Time) (certificates.Rotated, error) {
 	return certificates.Rotated{}, nil
 }
 
-func TestItRotatesAtOnceAndThenOnceAnHour(t *testing.T) {
+func TestCertificatesAreRotatedAtOnceAndThenOnceAnHour(t *testing.T) {
 	rotated, next := running(t, Input{}, settled, nil)
 	require.Len(t, rotated, roundsPerRun)
 	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour}, rotated[:3])
 	require.Zero(t, next.Failures)
 }
 
-func TestItRotatesWhenAStepIsDueButNoMoreOftenThanOnceAMinute(t *testing.T) {
+func TestCertificatesAreRotatedWhenAStepIsDueButAtMostOnceAMinute(t *testing.T) {
 	rotated, _ := running(t, Input{}, func(n int, now time.Time) (certificates.Rotated, error) {
 		switch n {
 		case 1:
@@ -73,7 +74,7 @@ func TestAKickIsActedOnAtOnce(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5 * time.Minute, 65 * time.Minute}, rotated[:3])
 }
 
-func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
+func TestAForcedContinueAsNewKeepsTheWholeState(t *testing.T) {
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	result := certificates.Rotated{
 		Authorities: []certificates.AuthorityRow{{Authority: "0123456789ab", Phase: "present", Since: at, NotAfter: at, Agents: 3}},
@@ -93,7 +94,7 @@ func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
 		})
 	require.Len(t, rotated, 1)
 	require.Equal(t, result.Authorities, next.View.Authorities)
-	require.False(t, next.Next.IsZero(), "the next run does not rotate before it is time to")
+	require.False(t, next.Next.IsZero(), "the next run does not rotate too early")
 	details := next.View.Markdown()
 	require.Contains(t, details, " for the next check at "+next.Next.UTC().Format(time.RFC3339))
 	require.Contains(t, details, "| 0123456789ab | present |")
@@ -101,7 +102,7 @@ func TestAnOperatorMakesItContinueAsNewAndNothingIsForgotten(t *testing.T) {
 	require.Contains(t, details, "- made authority 0123456789ab")
 }
 
-func TestWhatFailsIsTriedAgainLaterAndLater(t *testing.T) {
+func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 	rotated, next := running(t, Input{}, func(n int, _ time.Time) (certificates.Rotated, error) {
 		if n <= 4 {
 			return certificates.Rotated{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")
@@ -114,7 +115,7 @@ func TestWhatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 	require.Equal(t, time.Hour, backoff(1000))
 }
 
-func TestAnIssuerIsAskedSoonWhetherItHasIssuedTheCertificate(t *testing.T) {
+func TestAnIssuerIsCheckedAgainSoon(t *testing.T) {
 	rotated, next := running(t, Input{}, func(n int, now time.Time) (certificates.Rotated, error) {
 		return certificates.Rotated{Next: now.Add(time.Minute), Awaited: n <= 8 || n == 10}, nil
 	}, nil)
@@ -133,7 +134,7 @@ func TestAFaultIsShown(t *testing.T) {
 	require.Contains(t, next.View.Markdown(), "Last error: it cannot be read (AuthoritiesUnreadable)")
 }
 
-func TestTheDetailsKeepTheLastStepsOnly(t *testing.T) {
+func TestTheDetailsKeepOnlyTheLastSteps(t *testing.T) {
 	var v View
 	for range 30 {
 		v.take(certificates.Rotated{Done: []string{"a", "b"}})
@@ -141,7 +142,7 @@ func TestTheDetailsKeepTheLastStepsOnly(t *testing.T) {
 	require.Len(t, v.Done, maxDone)
 }
 
-func TestACancellationEndsIt(t *testing.T) {
+func TestACancellationEndsTheWorkflow(t *testing.T) {
 	env := workflowtest.Environment()
 	env.RegisterActivityWithOptions(func(context.Context, rotate.Input) (certificates.Rotated, error) {
 		return certificates.Rotated{}, nil

@@ -10,27 +10,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// View is what the workflow shows: it answers the status query, and becomes the current details.
+// View answers the status query, and becomes the current details.
 type View struct {
 	Doing string    `json:"doing,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Next is when it rotates again unless something asks for it before.
+	// Next is the time of the next rotation if no kick comes earlier.
 	Next        time.Time                   `json:"next,omitzero"`
 	LastFault   fault.Fault                 `json:"lastFault,omitzero"`
 	Authorities []certificates.AuthorityRow `json:"authorities,omitempty"`
 	Listener    certificates.ListenerRow    `json:"listener,omitzero"`
 	Late        []string                    `json:"late,omitempty"`
-	// Done is the last that was done.
+	// Done lists the last steps that were done.
 	Done []string `json:"done,omitempty"`
 }
 
-// What it is doing.
+// Values of View.Doing.
 const (
 	doingRotate = "rotating authorities"
 	doingWait   = "waiting"
 )
 
-// maxDone bounds what is carried from run to run, and shown.
+// maxDone bounds View.Done, which runs carry and show.
 const maxDone = 10
 
 func (v *View) do(what string, now time.Time) {
@@ -46,10 +46,10 @@ func (v *View) take(result certificates.Rotated) {
 	v.Done = v.Done[max(0, len(v.Done)-maxDone):]
 }
 
-// Markdown is the view as a short text: what it does or waits for, what is late, a table of authorities, what was done.
+// Markdown returns the view as a short text: current work, late steps, a table of authorities, and the last steps.
 func (v View) Markdown() string {
 	var b strings.Builder
-	b.WriteString("Authorities of the certificates of agents and listener\n\n")
+	b.WriteString("Certificate authorities of agents and listener\n\n")
 	waitingFor := ""
 	if v.Doing == doingWait {
 		waitingFor = "the next check at " + v.Next.UTC().Format(time.RFC3339)
@@ -68,11 +68,11 @@ func (v View) Markdown() string {
 		}
 	}
 	if v.Listener.Authority != "" {
-		fmt.Fprintf(&b, "\nThe listener has a certificate of %s, which expires %s.\n", v.Listener.Authority, date(v.Listener.NotAfter))
+		fmt.Fprintf(&b, "\nThe listener's certificate is from authority %s and expires %s.\n", v.Listener.Authority, date(v.Listener.NotAfter))
 	}
 	for i, done := range v.Done {
 		if i == 0 {
-			b.WriteString("\nDone last:\n")
+			b.WriteString("\nLast steps:\n")
 		}
 		fmt.Fprintf(&b, "- %s\n", view.OneLine(done))
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// What commands cost in events of history, with the workflow task that follows (docs/design/workflows-and-signals.md#budgets).
+// Events of history per command, including the following workflow task
+// (docs/design/workflows-and-signals.md#budgets).
 const (
 	eventsOfActivity = 6
 	eventsOfTimer    = 5
@@ -25,8 +26,8 @@ const (
 	eventsOfStart    = 5
 )
 
-// eventCount counts what a workflow writes into its history. The test environment keeps none, so what it does is
-// counted at what it costs on a server.
+// eventCount counts the events that a workflow writes into its history. The test environment keeps no history, so
+// each command counts with its cost on a server.
 type eventCount struct{ activities, timers int }
 
 func countEvents(env *testsuite.TestWorkflowEnvironment) *eventCount {
@@ -42,23 +43,23 @@ func (c *eventCount) events(signals int) int {
 
 const month = 30 * 24 * time.Hour
 
-// The budget of a month's absence is that of a Kyma and of a module that was being installed when it began.
-func TestAClusterThatIsAbsentForAMonthWritesNextToNoHistory(t *testing.T) {
+// The budget of a month's absence covers a Kyma, and a module whose installation was interrupted by the absence.
+func TestAMonthOfAbsenceWritesAlmostNoHistory(t *testing.T) {
 	for _, gone := range []error{
-		fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "nobody listens"),
+		fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused"),
 		fault.New(fault.Unreachable, clusters.ReasonUnreachableUnauthorized, "401"),
 	} {
 		t.Run(fault.Of(gone).Reason, func(t *testing.T) {
 			ofKyma, ofManifest := kymaThroughAbsence(t, gone), manifestThroughAbsence(t, gone)
-			t.Logf("events of a month's absence: Kyma %d, Manifest that was being installed %d", ofKyma, ofManifest)
+			t.Logf("events of a month's absence: Kyma %d, interrupted installation of a Manifest %d", ofKyma, ofManifest)
 			require.Less(t, ofKyma+ofManifest, 200)
 		})
 	}
 }
 
-// kymaThroughAbsence counts the events of a Kyma's workflow from the kick of the sweep that finds the cluster gone to
-// the end of the reconcile that finds it back. The sweep's probes in between kick nobody
-// (package sweep tests that).
+// kymaThroughAbsence counts the events of a Kyma's workflow from the sweep's kick for the unreachable cluster to the
+// end of the reconcile that reaches the cluster again. The sweep's probes in between kick no workflow (tested in
+// package activities/sweep).
 func kymaThroughAbsence(t *testing.T, gone error) int {
 	t.Helper()
 	w := quietFixture()
@@ -81,7 +82,7 @@ func kymaThroughAbsence(t *testing.T, gone error) int {
 	return after - before
 }
 
-// manifestThroughAbsence counts the events of the run that ends when it is left to the sweep.
+// manifestThroughAbsence counts the events of the run that ends by leaving the Manifest to the sweep.
 func manifestThroughAbsence(t *testing.T, gone error) int {
 	t.Helper()
 	w := quietFixture()

@@ -14,10 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
-// reconcileInBackground takes the first steps of a reconcile that nobody waits for: it waits for its turn in a queue with
-// few slots, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the wait. One about a
-// Manifest's state is answered by a report, and the wait starts again; with any other, the reconcile continues as an
-// urgent one and answers that kick too.
+// reconcileInBackground takes the first steps of a reconcile that no user waits for. The reconcile waits for its turn
+// in a queue with few slots. It uses no time of workflow tasks, which all Kymas share. An urgent kick ends the wait.
+// If the kick is only about a Manifest's state, a report answers it and the wait starts again. After any other urgent
+// kick, the reconcile continues as an urgent one and answers that kick too.
 func (r *run) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pending) (bool, background.Result, error) {
 	for {
 		res, last, err := r.inTurn(ctx, pending.Gone)
@@ -25,7 +25,7 @@ func (r *run) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pendi
 			if err == nil && answers(res.Began, last) {
 				*pending = pending.With(r.Box.Take())
 				r.note(pending.Seen)
-				res.Reported = nil // That report did not know of those kicks.
+				res.Reported = nil // The report was written without these kicks.
 			}
 			stop, err := r.synchronized(res.Sync, err)
 			return stop, res, err
@@ -46,21 +46,21 @@ func (r *run) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pendi
 	}
 }
 
-// clockMargin is how far apart the clocks of the server's parts may be, and how much later than the leader a worker's
-// informers may hear of a change.
+// clockMargin bounds the clock skew between parts of the Temporal server, plus the lag of a worker's informers behind
+// the leader's.
 const clockMargin = 5 * time.Second
 
-// answers tells whether steps that began at one time answer kicks of which the last came at the other: they read what those
-// kicks were about. The report that follows waits for the versions that the kicks named, and asks for another reconcile
-// where the inputs are not those of this one.
+// answers reports whether steps that began at began answer kicks of which the last arrived at last. The steps then
+// read the changes behind those kicks. The following report waits for the versions that the kicks named. It asks for
+// another reconcile if the inputs have changed since.
 func answers(began, last time.Time) bool {
 	return !last.IsZero() && last.Add(clockMargin).Before(began)
 }
 
-// inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
-// cancelled. The time that it returns is when the last kick came meanwhile; zero where none did.
+// inTurn takes the steps when it is their turn. If an urgent kick comes first, it returns a cancellation error. It
+// also returns when the last kick arrived in the meantime, or zero if none did.
 func (r *run) inTurn(ctx workflow.Context, gone bool) (background.Result, time.Time, error) {
-	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, r.Why("reconcile, when it is its turn")))
+	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, r.Why("reconcile in the background")))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.inBackground.ReconcileInBackground, background.Input{Ref: r.Ref, Seen: r.versions(), Since: r.Since, ManifestGone: gone, Busy: r.busy()})
 	var last time.Time
@@ -78,19 +78,19 @@ func (r *run) inTurn(ctx workflow.Context, gone bool) (background.Result, time.T
 	return res, last, err
 }
 
-// reportPatience is how long the report of a reconcile in the background waits for modules that are still to be applied. Those that
-// were applied are followed, which has news of each in time.
+// reportPatience is how long the report of a background reconcile waits for modules that are still to be applied.
+// Applied modules are watched, which brings news of each in time.
 const reportPatience = 10 * time.Second
 
-// mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
-// are ready again within seconds; then one report, here and in the remote cluster, says everything.
+// mayReportLater reports whether a reconcile has nothing to report except that ready modules are changing. Most of
+// them are ready again within seconds. One report, here and in the remote cluster, then covers both.
 func (r *run) mayReportLater(res resolve.Result) bool {
 	return r.Background && !r.settled && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 
-// reportLater ends a reconcile without its report. The report is due with the first urgent news of a module, or if one is not ready in
-// time.
+// reportLater ends a reconcile without its report. The report follows with the first urgent news of a module, or
+// after reportPatience.
 func (r *run) reportLater(ctx workflow.Context, started time.Time, res resolve.Result) error {
 	r.state.OwedDigest = res.InputsDigest
 	r.state.Last.NeedsReconcile, r.state.Last.ReconcileAt = false, time.Time{} // this was that reconcile

@@ -19,8 +19,8 @@ import (
 
 var catalogChanged = kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "sample"}
 
-// A new version for the whole fleet must not fill the workflow tasks that edits need.
-func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
+// A new version for the whole fleet must not use up the workflow tasks that edits need.
+func TestABackgroundReconcileTakesItsTurnInAQueue(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	c := recorded(env)
@@ -34,10 +34,10 @@ func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 	require.Len(t, c.activities["ReconcileInBackground"], 1)
 	options := c.activities["ReconcileInBackground"][0]
 	require.Equal(t, "lifecycle-manager-background", options.TaskQueue)
-	require.Len(t, c.locals["SyncRemote"], 3, "the first, that for the edit, and that which finds the Kyma gone")
+	require.Len(t, c.locals["SyncRemote"], 3, "the first reconcile, the one for the edit, and the one that finds the Kyma gone")
 }
 
-func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
+func TestAnEditEndsTheWaitOfItsKymaForATurn(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	wait := untilCancelled(env)
@@ -59,7 +59,7 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 	require.Contains(t, resolution.Seen, desired.Seen{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
 }
 
-// The states of modules are shown also while a Kyma waits for its turn.
+// A Kyma shows the states of its modules even while it waits for its turn.
 func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -87,15 +87,15 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	require.NotEmpty(t, pushes[2].InputsDigest)
 }
 
-// A paced change reaches a Kyma as several kicks, and the sweep finds it behind while it waits for its turn.
-func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
+// A paced change reaches a Kyma as several kicks. The sweep also finds the Kyma outdated while it waits for its turn.
+func TestAReconcileAnswersKicksThatCameWhileItWaitedForItsTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		began  time.Duration
 		passes int
 	}{
-		"which begins later":          {2 * clockMargin, 1}, // only the report is made again
-		"which may have begun then":   {clockMargin / 2, 2},
-		"that says not when it began": {0, 2},
+		"begins later than the kicks":     {2 * clockMargin, 1}, // only the report is repeated
+		"may have begun before the kicks": {clockMargin / 2, 2},
+		"does not say when it began":      {0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -103,7 +103,7 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			w.turn = func(_ context.Context, n int) error {
 				if n == 1 {
 					env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "sample", ResourceVersion: "8"})
-					time.Sleep(100 * time.Millisecond) // the workflow is notified before the reconcile ends
+					time.Sleep(100 * time.Millisecond) // the workflow sees the kicks before the reconcile ends
 					if c.began > 0 {
 						w.began = env.Now().Add(c.began)
 					}
@@ -124,12 +124,12 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			for _, report := range reports[1:3] {
 				latest = append(latest, report.Seen[len(report.Seen)-1].ResourceVersion)
 			}
-			require.Equal(t, []string{"7", "8"}, latest, "the report goes by what the kicks named")
+			require.Equal(t, []string{"7", "8"}, latest, "the report uses the versions that the kicks named")
 		})
 	}
 }
 
-func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
+func TestOneReportCoversAChangeOfModulesAndTheirReadiness(t *testing.T) {
 	updated := resolve.Result{
 		Outcome: resolve.OutcomeDone, InputsDigest: "inputs-2", Updated: []string{"m"},
 		Wrote: []desired.Seen{{Kind: "Manifest", Namespace: "kcp-system", Name: "m", ResourceVersion: "80"}},
@@ -139,15 +139,15 @@ func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 	for name, c := range map[string]struct {
 		result  resolve.Result
 		before  shared.State
-		ready   bool // whether a module becomes ready 2 s later
+		ready   bool // whether a module becomes ready after 2 s
 		after   time.Duration
 		reports int
 		seen    string
 	}{
-		"as soon as one is":                {updated, shared.StateReady, true, 2 * time.Second, 1, "81"},
-		"or when that takes long":          {updated, shared.StateReady, false, reportPatience, 1, "80"},
-		"but tells at once of new modules": {created, shared.StateReady, true, 0, 2, "80"},
-		"and of a Kyma that was not ready": {updated, shared.StateWarning, true, 0, 2, "80"},
+		"the report follows when a module is ready":         {updated, shared.StateReady, true, 2 * time.Second, 1, "81"},
+		"the report follows after a while if none is ready": {updated, shared.StateReady, false, reportPatience, 1, "80"},
+		"new modules are reported at once":                  {created, shared.StateReady, true, 0, 2, "80"},
+		"a Kyma that was not ready is reported at once":     {updated, shared.StateWarning, true, 0, 2, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -208,7 +208,7 @@ func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextReconcile(t *testing.T) {
 	require.Equal(t, []string{"inputs-1", "inputs-2", "inputs-1"}, digests)
 }
 
-func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
+func TestAFailedBackgroundResolutionIsRetriedAsAStepOfItsOwn(t *testing.T) {
 	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n == 2 {
@@ -224,11 +224,11 @@ func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "resolve", "report", "sync"}, w.calls)
 	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []desired.Seen{}, Background: true}, c.inputs["ResolveKyma"][1],
-		"what it writes still makes way for others")
+		"the Manifests that it writes still yield to other work")
 }
 
-// untilCancelled returns what waits as an activity does that is not begun before it is cancelled. The environment does not
-// end the context of such an activity: it only tells a listener.
+// untilCancelled returns an activity that is canceled before it starts. The test environment does not end the context
+// of an activity in that case: it only calls a listener.
 func untilCancelled(env *testsuite.TestWorkflowEnvironment) func() error {
 	cancelled := make(chan struct{})
 	env.SetOnActivityCanceledListener(func(*activity.Info) { close(cancelled) })
@@ -237,7 +237,7 @@ func untilCancelled(env *testsuite.TestWorkflowEnvironment) func() error {
 		case <-cancelled:
 			return context.Canceled
 		case <-time.After(10 * time.Second):
-			return errors.New("was not cancelled")
+			return errors.New("was not canceled")
 		}
 	}
 }

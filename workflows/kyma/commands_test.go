@@ -30,26 +30,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// commands records what workflows ask the server for.
+// commands records the commands of workflows.
 type commands struct {
 	interceptor.WorkerInterceptorBase
-	// activities are the options of each scheduled activity, by its name and in order.
+	// activities holds the options of each scheduled activity, by name and in order.
 	activities map[string][]workflow.ActivityOptions
-	// locals are the options of each local activity.
+	// locals holds the options of each local activity.
 	locals map[string][]workflow.LocalActivityOptions
-	// late is true where every local activity takes too long.
+	// late is true if every local activity takes too long.
 	late bool
-	// inputs are what each activity was given, local or not.
+	// inputs holds the input of each activity, local or not.
 	inputs map[string][]any
-	// timers are the summaries of all timers.
+	// timers holds the summaries of all timers.
 	timers []string
-	// upserts counts requests to change search attributes; each may change several. upserted are those of the last.
+	// upserts counts upserts of search attributes. Each may change several attributes. upserted holds the last one.
 	upserts  int
 	upserted temporal.SearchAttributes
-	// sideEffects are recorded values, and others what no workflow of ours asks for.
+	// sideEffects counts recorded values. others lists commands that our workflows must not use.
 	sideEffects int
 	others      []string
-	// first is the first thing of all.
+	// first is the first command.
 	first string
 }
 
@@ -157,8 +157,8 @@ func (r *recordedOutbound) RequestCancelExternalWorkflow(ctx workflow.Context, w
 	return r.Next.RequestCancelExternalWorkflow(ctx, workflowID, runID)
 }
 
-// everyStep runs workflows through all that they do, and returns what each of them asked for. Late means that no step
-// is done in time by a local activity.
+// everyStep runs workflows through all of their steps, and returns the commands of each. If late is true, no local
+// activity finishes in time.
 func everyStep(t *testing.T, late bool) []*commands {
 	t.Helper()
 	var all []*commands
@@ -167,7 +167,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 		all = append(all, c)
 	}
 
-	// A Kyma: reconciled, kicked in vain, deleted in order.
+	// A Kyma that is reconciled, kicked without a change, and deleted in order.
 	w := deletingFixture(2)
 	env := environment(t, w)
 	ran(recorded(env))
@@ -184,7 +184,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 
-	// One that is forced.
+	// A Kyma that is purged.
 	deleted := newBlockedFixture(t)
 	ran(recorded(deleted.env))
 	deleted.purge = func(int, purge.Input) (purge.Result, error) {
@@ -193,7 +193,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 	}
 	deleted.run(t)
 
-	// A Manifest: installed with a default custom resource, removed, purged.
+	// A Manifest that is installed with a default custom resource, removed, and purged.
 	w = quietFixture()
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
 		if n == 1 {
@@ -237,8 +237,8 @@ func activitiesOf(all []*commands) map[string][]workflow.ActivityOptions {
 	return merged
 }
 
-// Where each activity runs: what talks to remote clusters and registries never takes a slot of the control plane's,
-// and the other way round. A report goes where its copy is written.
+// Activities that call remote clusters or registries never take a slot of the control plane's activities, and vice
+// versa. A report runs in the queue of the cluster that its copy goes to.
 func TestEveryActivityHasItsQueue(t *testing.T) {
 	const controlPlane, remote, follow = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-follow"
 	want := map[string][]string{
@@ -256,7 +256,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 			}
 		}
 	}
-	// Without a remote cluster, or with one that does not answer, the control plane's own workers report.
+	// If there is no remote cluster, or the cluster does not answer, the control plane's workers write the report.
 	require.Contains(t, got["ReportKyma"], remote)
 	require.Subset(t, []string{remote, controlPlane}, got["ReportKyma"])
 	got["ReportKyma"] = []string{remote}
@@ -278,21 +278,21 @@ func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
 	}
 }
 
-func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) {
+func TestWritingActivitiesAreBoundedHeartbeatAndEndBeforeTheirSuccessor(t *testing.T) {
 	steps := activitiesOf(everyStep(t, true))
 	for _, name := range []string{"FollowModules", "WaitRemoval"} {
 		require.Contains(t, steps, name)
 		delete(steps, name)
 	}
-	require.Len(t, steps, 14, "all that write: %v", slices.Sorted(maps.Keys(steps)))
+	require.Len(t, steps, 14, "writing activities: %v", slices.Sorted(maps.Keys(steps)))
 	for name, options := range steps {
 		for _, o := range options {
 			require.LessOrEqual(t, o.StartToCloseTimeout, 2*time.Minute, name)
 			require.Positive(t, o.StartToCloseTimeout, name)
 			require.Positive(t, o.HeartbeatTimeout, name)
 			require.LessOrEqual(t, o.HeartbeatTimeout, 30*time.Second, name)
-			require.True(t, o.WaitForCancellation, "%s: else a zombie writes while the next step is on its way", name)
-			require.Zero(t, o.ScheduleToCloseTimeout, "%s: waiting in a queue is no failure of a healthy module", name)
+			require.True(t, o.WaitForCancellation, "%s: otherwise a zombie could write during the next step", name)
+			require.Zero(t, o.ScheduleToCloseTimeout, "%s: time in the queue must not fail a healthy module", name)
 			require.Zero(t, o.ScheduleToStartTimeout, name)
 
 			retry := o.RetryPolicy
@@ -302,23 +302,23 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 				total += pause
 				pause = min(time.Duration(float64(pause)*retry.BackoffCoefficient), retry.MaximumInterval)
 			}
-			require.Positive(t, total, "%s: no number of attempts is bounded", name)
-			require.LessOrEqual(t, total, 90*time.Second, "%s: then the workflow has the word", name)
+			require.Positive(t, total, "%s: attempts must be bounded", name)
+			require.LessOrEqual(t, total, 90*time.Second, "%s: then the workflow must decide", name)
 		}
 	}
 }
 
-// A wait writes no history while it is retried, and a kick does not wait for it.
+// Retries of a wait write no history. A kick does not have to wait for the wait to end.
 func TestAWaitIsBoundedAndRetriedUntilItsDeadline(t *testing.T) {
 	steps := activitiesOf(everyStep(t, true))
 	for _, name := range []string{"FollowModules", "WaitRemoval"} {
 		require.NotEmpty(t, steps[name])
 		for _, o := range steps[name] {
-			require.LessOrEqual(t, o.StartToCloseTimeout, 30*time.Second, "%s: so late is a dead worker noticed", name)
+			require.LessOrEqual(t, o.StartToCloseTimeout, 30*time.Second, "%s: after this time the server notices a dead worker", name)
 			require.LessOrEqual(t, o.ScheduleToCloseTimeout, time.Hour, "%s has a deadline", name)
 			require.Positive(t, o.ScheduleToCloseTimeout, name)
 			require.False(t, o.WaitForCancellation, name)
-			require.Zero(t, o.RetryPolicy.MaximumAttempts, "%s: the deadline ends it, not a number", name)
+			require.Zero(t, o.RetryPolicy.MaximumAttempts, "%s: only the deadline must end it", name)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
 	require.Greater(t, timers, 10)
 }
 
-// summaries are those of the steps for modules, in order.
+// summaries returns the summaries of all steps for modules, in order.
 func (c *commands) summaries() []string {
 	var all []string
 	for _, name := range []string{
@@ -355,7 +355,7 @@ func (c *commands) summaries() []string {
 	return all
 }
 
-// The history of a Kyma has the steps of all its modules.
+// The history of a Kyma contains the steps of all its modules.
 func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
 	w := waitingRemoval()
 	w.beginning(manifestRef)
@@ -366,7 +366,7 @@ func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
 		return quietFixture().apply(context.Background(), n)
 	}
 	w.wait = func(n int, _ install.Followed) (readiness.Observed, error) {
-		if n%2 == 0 { // so that the Kyma rests when the module is ready
+		if n%2 == 0 { // so that the Kyma is resting when the module becomes ready
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Minute}
 		}
 		return readiness.Observed{State: shared.StateReady, DefaultCRWanted: n == 1}, nil
@@ -396,9 +396,9 @@ func TestTheSummaryOfAStepNamesItsModuleAndSaysWhyItIsTaken(t *testing.T) {
 	require.Contains(t, c.timers, "demo-sample-1: the next attempt: UnreachableNetwork")
 }
 
-// A signal that a workflow sends in the task in which it completes is dropped by the server, without any error. Who
-// writes a status signals by a client afterwards.
-func TestWorkflowsSignalNobody(t *testing.T) {
+// The server drops a signal that a workflow sends in the task in which it completes, without an error. So the
+// activity that writes a status sends the signal afterwards, with a client.
+func TestWorkflowsSendNoSignals(t *testing.T) {
 	for _, c := range everyStep(t, false) {
 		require.Empty(t, c.others)
 	}
@@ -424,7 +424,7 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	require.Equal(t, 21, w.count("report"))
 	require.Equal(t, 1, c.upserts)
 
-	// They stay with the workflow from run to run.
+	// Search attributes stay with the workflow from run to run.
 	second := quietFixture()
 	env = environment(t, second)
 	c = recorded(env)
@@ -436,7 +436,7 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	require.Zero(t, c.upserts)
 }
 
-func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
+func TestSearchAttributesFromTheStartAreNotUpsertedAgain(t *testing.T) {
 	state := temporal.NewSearchAttributeKeyKeyword("KymaState")
 	start := func(attributes ...temporal.SearchAttributeUpdate) *commands {
 		w := quietFixture()
@@ -454,7 +454,7 @@ func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
 	}
 	c := start(keyword("KymaName", "demo"), keyword("KymaChannel", "regular"), keyword("RemoteCluster", "cluster-uid"), keyword("KymaState", "Processing"))
 	require.Equal(t, temporal.NewSearchAttributes(state.ValueSet("Ready")), c.upserted)
-	require.Equal(t, 4, start().upserted.Size(), "a server that does not know them starts the workflow without")
+	require.Equal(t, 4, start().upserted.Size(), "a server that does not know the attributes starts the workflow without them")
 }
 
 func TestFailingModulesAreFoundBySearches(t *testing.T) {
@@ -481,13 +481,13 @@ func TestFailingModulesAreFoundBySearches(t *testing.T) {
 	continued(t, env.GetWorkflowError())
 	found, _ := searched[1].GetKeywordList(list)
 	require.Equal(t, []string{"a", "b"}, found)
-	require.Equal(t, temporal.NewSearchAttributes(list.ValueSet([]string{"b"})), searched[3], "nothing else has changed")
+	require.Equal(t, temporal.NewSearchAttributes(list.ValueSet([]string{"b"})), searched[3], "only the failing modules have changed")
 	require.Equal(t, temporal.NewSearchAttributes(list.ValueUnset()), c.upserted)
-	require.Equal(t, 3, c.upserts, "the same modules in another order are no change")
+	require.Equal(t, 3, c.upserts, "another order of the same modules is no change")
 }
 
-// A kick costs the signal and its task; a timer that each of them starts anew would double that.
-func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
+// A kick costs a signal and its workflow task. A new timer for each kick would double that.
+func TestKicksThatHaveToWaitDoNotRestartTheTimer(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	timers := 0
@@ -503,8 +503,8 @@ func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// A reader whose caches are older than what a kick named reads the object live.
-func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
+// If the cache of an activity is older than the version that a kick named, the activity reads the live object.
+func TestActivitiesGetTheVersionsThatKicksNamed(t *testing.T) {
 	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) {
 		res, err := synced()
@@ -524,10 +524,10 @@ func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	}}, c.inputs["ResolveKyma"][1])
 }
 
-// Clusters that wait for the same do not all return in the same moment.
+// Clusters that wait for the same time must not all return at the same moment.
 func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
 	waits := map[string]func(start time.Time) (w *fixture, second func() bool){
-		"a back-off": func(time.Time) (*fixture, func() bool) {
+		"a backoff": func(time.Time) (*fixture, func() bool) {
 			w := quietFixture()
 			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
 			return w, func() bool { return w.count("sync") == 2 }
@@ -558,7 +558,7 @@ func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
 					}
 				}, tick)
 			}
-			// It is under deletion or not: it is gone in the end.
+			// Whether the Kyma is under deletion or not, it is gone in the end.
 			env.RegisterDelayedCallback(env.CancelWorkflow, 4*time.Minute)
 			env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 			require.NotZero(t, at, name)

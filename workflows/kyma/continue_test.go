@@ -32,9 +32,9 @@ func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
 	require.Equal(t, 1, next.Carry.Pending.Count, "it acts in the next run")
 }
 
-// From about a thousand events on, a run that wakes continues as new before it acts. After it has acted, its local activities would
-// be executed again if a signal came in meanwhile.
-func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
+// A run with more than about a thousand events that wakes continues as new before it acts. If it acted first, a
+// signal in the meantime would make the server execute its local activities again.
+func TestARunWithALongHistoryContinuesAsNewBeforeItActs(t *testing.T) {
 	for length, continues := range map[int]bool{900: false, 1100: true} {
 		t.Run(fmt.Sprintf("%d events", length), func(t *testing.T) {
 			w := quietFixture()
@@ -50,7 +50,7 @@ func TestALongHistoryIsLeftBeforeTheRunActs(t *testing.T) {
 				require.Greater(t, w.count("sync"), 1)
 				return
 			}
-			require.Equal(t, 1, continued(t, env.GetWorkflowError()).Carry.Pending.Count, "the kick travels")
+			require.Equal(t, 1, continued(t, env.GetWorkflowError()).Carry.Pending.Count, "the kick is carried")
 			require.Equal(t, 1, w.count("sync"))
 		})
 	}
@@ -71,7 +71,7 @@ func TestARunContinuesAsNewInATaskInWhichNoLocalActivityRan(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Millisecond}, timers)
 }
 
-// An update that waits for its reconcile gets it from the run that took it: the next one knows nothing of it.
+// The run that accepted an update must answer it. The next run does not know the update.
 func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -88,7 +88,7 @@ func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
 	require.Equal(t, 2, w.count("sync"))
 }
 
-// ofEarlierBuild makes the workflow of a Kyma one that another build began.
+// ofEarlierBuild makes another build begin the workflow of a Kyma.
 func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) string {
 	const kyma = "Kyma of an earlier build"
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) error {
@@ -99,8 +99,8 @@ func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) string {
 	return kyma
 }
 
-// A sleeping run keeps the logic that it began with, so it is left before anything is done by it. Nobody is woken for
-// that: a release must not wake the fleet.
+// A sleeping run keeps the logic that it began with, so it continues as new before it acts. A new build wakes no run:
+// a release must not wake the fleet.
 func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -109,8 +109,8 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	kickAt(env, 101*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
 	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
-	require.Equal(t, wholeReconcile, w.calls, "the first reconcile alone")
-	require.Equal(t, 1, next.Carry.Pending.Count, "the kick travels")
+	require.Equal(t, wholeReconcile, w.calls, "only the first reconcile")
+	require.Equal(t, 1, next.Carry.Pending.Count, "the kick is carried")
 }
 
 func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
@@ -130,13 +130,14 @@ func TestAModuleThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) 
 	kickAt(env, time.Hour, forModule(kick.Kick{Reason: "Manifest changed", Urgent: true}))
 	env.ExecuteWorkflow(name, Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
-	require.Zero(t, w.count("apply"), "the first step, too, is one of the next run")
+	require.Zero(t, w.count("apply"), "the next run takes even the first step")
 	require.Len(t, next.Carry.Modules, 1)
-	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
+	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick is carried")
 }
 
-// During a rolling update the build that began a run may get its tasks again after a module has begun to wait for the next run.
-func TestARunThatAModuleWantsToLeaveEndsUnderTheBuildThatBeganItToo(t *testing.T) {
+// During a rolling update, the build that began a run may get its tasks again after a module has started to wait for
+// the next run.
+func TestARunEndsForAWaitingModuleEvenUnderTheBuildThatBeganIt(t *testing.T) {
 	w := quietFixture()
 	w.sync = func(n int) (syncing.Result, error) {
 		if n == 2 {
@@ -160,12 +161,12 @@ func TestARunThatAModuleWantsToLeaveEndsUnderTheBuildThatBeganItToo(t *testing.T
 	env.ExecuteWorkflow("Kyma", Input{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
 	require.Zero(t, w.count("apply"))
-	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick travels")
+	require.Equal(t, 1, next.Carry.Modules[0].Pending.Count, "the kick is carried")
 }
 
-// A module that waits for the next run, and an update that this run has to answer first: the run must neither end before nor go
-// round and round.
-func TestARunThatAModuleWantsToLeaveAnswersItsUpdateFirst(t *testing.T) {
+// A module waits for the next run, but this run still has to answer an update. The run must neither end first nor
+// loop without progress.
+func TestARunAnswersItsUpdateBeforeItEndsForAWaitingModule(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	name := ofEarlierBuild(env)
@@ -201,7 +202,7 @@ func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
 	require.Equal(t, 2, w.count("sync"))
 }
 
-func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
+func TestTheDetailsOfASleepingRunAreKeptInTheNextRun(t *testing.T) {
 	w := quietFixture()
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
@@ -211,7 +212,7 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		require.Contains(t, workflowtest.DetailsOf(t, env), "| keda | 1.2.3 | Ready |")
-		require.Regexp(t, `\nWaits since 20\S+Z for a change\. Temporal shows a workflow that waits as Running\.\n`, workflowtest.DetailsOf(t, env))
+		require.Regexp(t, `\nWaiting since 20\S+Z for a change\. Temporal shows waiting workflows as Running\.\n`, workflowtest.DetailsOf(t, env))
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -245,9 +246,9 @@ func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// What a run was waiting for continues where it stood: neither does a fleet that failed together return at once, nor
-// does a retry begin to count anew.
-func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
+// The next run keeps the waits of this one. So a fleet that failed together does not return at once, and backoffs do
+// not start over.
+func TestPaceAndFailedAttemptsAreCarried(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, fault.New(fault.Transient, "Busy", "busy") }

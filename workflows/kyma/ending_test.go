@@ -29,7 +29,7 @@ func TestAPacedKickDuringTheLastStepMeansOneMoreReconcileWhenItsTimeHasCome(t *t
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 2, w.count("apply"))
-	require.GreaterOrEqual(t, env.Now().Sub(started), time.Second, "the pace is kept, whatever the run waits for")
+	require.GreaterOrEqual(t, env.Now().Sub(started), time.Second, "the run keeps the pace, whatever it waits for")
 }
 
 func TestAPacedKickAfterTheKymaWasFoundGoneIsWaitedForAndThenTheRunEnds(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAPacedKickAfterTheKymaWasFoundGoneIsWaitedForAndThenTheRunEnds(t *testi
 	require.Equal(t, []string{"sync", "sync"}, w.calls)
 }
 
-func TestAKickWithATurnOfItsOwnKeepsASettledRunOpenUntilThen(t *testing.T) {
+func TestAPacedKickKeepsASettledRunOpenUntilItsTurn(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
@@ -81,7 +81,7 @@ func TestAnUpdateGetsExactlyOneReconcileFromARunThatIsAskedToContinueAsNew(t *te
 	continued(t, env.GetWorkflowError())
 	require.NoError(t, answer.err)
 	require.True(t, answer.result.Completed)
-	require.Equal(t, 2, w.count("sync"), "the first reconcile, and the one that was asked for")
+	require.Equal(t, 2, w.count("sync"), "the first reconcile and the requested one")
 }
 
 func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T) {
@@ -100,5 +100,5 @@ func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T)
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
 	require.NoError(t, answer.err)
 	require.True(t, answer.result.Completed)
-	require.Equal(t, 1, w.count("apply"), "the reconcile is one of the Kyma")
+	require.Equal(t, 1, w.count("apply"), "only the Kyma is reconciled")
 }

@@ -24,7 +24,7 @@ import (
 
 var unreachable = fault.New(fault.Unreachable, "UnreachableNetwork", "no route to host")
 
-// lastWrite remembers what was last written into a Manifest's status.
+// lastWrite records the last state that was written into a Manifest's status.
 func lastWrite(w *fixture) *manifests.ReportInput {
 	last := &manifests.ReportInput{}
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -42,7 +42,7 @@ func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, unreachableAttempts+1, w.count("apply"))
-	require.False(t, last.Settled, "the sweep starts the work on it again when the cluster answers")
+	require.False(t, last.Settled, "the sweep restarts the work when the cluster answers")
 }
 
 func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
@@ -59,8 +59,8 @@ func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *t
 	require.Equal(t, unreachableAttempts+1, w.count("remove"))
 }
 
-// Its workflow is the only one that tries again: the sweep has no Kyma for it.
-func TestTheRemovalOfWhatAKymaThatIsGoneLeftIsTriedAgainLater(t *testing.T) {
+// Only its own workflow retries: the sweep finds no Kyma to kick.
+func TestTheRemovalOfAModuleWhoseKymaIsGoneIsRetriedLater(t *testing.T) {
 	for _, f := range []error{unreachable, fault.New(fault.Rejected, "Forbidden", "not allowed")} {
 		w := waitingRemoval()
 		env := environment(t, w)
@@ -76,11 +76,11 @@ func TestTheRemovalOfWhatAKymaThatIsGoneLeftIsTriedAgainLater(t *testing.T) {
 		kickAt(env, 2*time.Hour, forModule(kick.Kick{Reason: "the Manifest is not settled", Deleting: true, IfIdle: true}))
 		workOnModule(env, w)
 		require.NoError(t, env.GetWorkflowError())
-		require.Equal(t, soon+1, w.count("remove"), "the sweep's kicks start nothing meanwhile")
+		require.Equal(t, soon+1, w.count("remove"), "kicks by the sweep start nothing in the meantime")
 	}
 }
 
-func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
+func TestAnAccessFaultDoesNotSettleAManifest(t *testing.T) {
 	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous, clusters.ReasonClusterChanged} {
 		w := quietFixture()
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
@@ -90,8 +90,8 @@ func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 		env := environment(t, w)
 		workOnModule(env, w)
 		require.NoError(t, env.GetWorkflowError())
-		require.Equal(t, []string{"apply", "write Error"}, w.steps(), "it is not tried again by itself")
-		require.False(t, last.Settled, "the Secret is none of the Manifest's inputs")
+		require.Equal(t, []string{"apply", "write Error"}, w.steps(), "no retry without a change")
+		require.False(t, last.Settled, "the Secret is not an input of the Manifest")
 		require.EqualValues(t, "Error", last.Observed.State)
 	}
 }
@@ -122,7 +122,7 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 	require.Equal(t, unreachableAttempts+1, w.count("remove"))
 }
 
-func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
+func TestADefaultCRThatIsAlwaysDeletedIsRecreatedAtALimitedRate(t *testing.T) {
 	w := quietFixture()
 	w.wait = func(int, install.Followed) (readiness.Observed, error) {
 		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
@@ -134,14 +134,14 @@ func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 	kickAt(env, time.Minute, forModule(kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true}))
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.LessOrEqual(t, w.count("default CR"), 13, "one every 5 s for a minute")
+	require.LessOrEqual(t, w.count("default CR"), 13, "at most one every 5 s for a minute")
 }
 
-func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T) {
+func TestAFailedStatusWriteIsRetriedAndIsNoFaultOfTheModules(t *testing.T) {
 	w := quietFixture()
 	var seen []status.ReportInput
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
-		if n > 1 && n <= 6 { // all attempts of the activity's own retry
+		if n > 1 && n <= 6 { // all attempts of the activity's own retry policy
 			return status.ReportResult{}, errors.New("conflict")
 		}
 		seen = append(seen, in)
@@ -150,8 +150,8 @@ func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T)
 	env := environment(t, w)
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
 	env.RegisterDelayedCallback(func() {
-		require.Len(t, seen, 2, "a report that failed is repeated without any kick")
-		require.Zero(t, seen[1].Faults[fault.PartResolve], "that a status could not be written says nothing about the modules")
+		require.Len(t, seen, 2, "a failed report is retried without a kick")
+		require.Zero(t, seen[1].Faults[fault.PartResolve], "a failed write of the status is no fault of the modules")
 		require.True(t, workflowtest.ViewOf(t, env).LastFault.IsZero())
 	}, 10*time.Minute)
 	endKyma(env, w, time.Hour)
@@ -159,7 +159,7 @@ func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T)
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestAStatusThatCouldNotBeWrittenDoesNotCountAgainstTheNextReport(t *testing.T) {
+func TestAFailedStatusWriteDoesNotAffectTheNextReport(t *testing.T) {
 	w := quietFixture()
 	var last status.ReportInput
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
@@ -192,7 +192,7 @@ func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
 	require.Equal(t, 1, w.count("release"))
 }
 
-func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
+func TestALongBlockedRemovalIsCheckedLessAndLessOften(t *testing.T) {
 	w := deletingFixture(1 << 30)
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
@@ -203,7 +203,7 @@ func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
 		}
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Urgent: true})
 	}, 24*time.Hour)
-	env.RegisterDelayedCallback(func() { require.Fail(t, "a kick must be acted on at once") }, 24*time.Hour+30*time.Second)
+	env.RegisterDelayedCallback(func() { require.Fail(t, "the workflow must act on a kick at once") }, 24*time.Hour+30*time.Second)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 }
@@ -220,7 +220,7 @@ func TestAKymaWithoutAccessSecretWaitsForTheSecret(t *testing.T) {
 	}
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
-		require.True(t, last.Parked, "the Secret is an input: with the others recorded, its coming wakes this workflow")
+		require.True(t, last.Parked, "the Secret is an input too: with the inputs recorded, its creation wakes this workflow")
 	}, time.Hour)
 	endKyma(env, w, 2*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})

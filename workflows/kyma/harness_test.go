@@ -29,7 +29,7 @@ import (
 var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
 var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: "manifest-uid"}
 
-// fixture is the scripted cluster state behind fake activities: what the steps of a workflow read.
+// fixture is the scripted state behind fake activities.
 type fixture struct {
 	calls []string
 
@@ -40,20 +40,20 @@ type fixture struct {
 	cleanup func(n int) (syncing.Result, error)
 	release func(n int) (status.ReportResult, error)
 	apply   func(ctx context.Context, n int) (install.ApplyResult, error)
-	// applying, where set, is asked instead of apply.
+	// applying replaces apply if it is not nil.
 	applying func(ref kick.Ref) (install.ApplyResult, error)
 	wait     func(n int, in install.Followed) (readiness.Observed, error)
 	defaults func(n int) (readiness.Observed, error)
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
 	remove   func(n int) (uninstall.RemoveResult, error)
 	waitGone func(n int) (uninstall.RemoveResult, error)
-	// installed, where set, is what a reconcile of the Kyma installs at once.
+	// installed, if it is not nil, returns the results of modules that a reconcile of the Kyma installs directly.
 	installed func(n int, ref kick.Ref) install.ApplyResult
-	// turn, where set, is what a reconcile waits for that nobody waits for.
+	// turn, if it is not nil, delays a background reconcile.
 	turn func(ctx context.Context, n int) error
-	// began is when such a reconcile began, as the server says.
+	// began is when the background reconcile began, as the server reports it.
 	began time.Time
-	// removing, where set, is asked with the activity's context instead of remove.
+	// removing, if it is not nil, replaces remove. It gets the activity's context.
 	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
 	admit    func(n int) error
 	purge    func(n int, in purge.Input) (purge.Result, error)
@@ -61,16 +61,16 @@ type fixture struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	// since are the times that resolve and apply were told, in their order, and named the modules that resolve was.
+	// since holds the times that resolve and apply received, in order. named holds the modules that resolve received.
 	since []time.Time
 	named [][]string
-	// watches are the activities that read modules.
+	// watches holds the inputs of the activities that read modules.
 	watches []install.FollowInput
-	// abandoned is what the last release said that is left in the remote cluster.
+	// abandoned is what the last release reported as left in the remote cluster.
 	abandoned string
 }
 
-// called notes a step. Steps of several modules run at the same time.
+// called records a step. Steps of several modules run at the same time.
 func (w *fixture) called(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *fixture) count(name string) int {
 	return w.counts[name]
 }
 
-// noteWatch notes an activity that reads modules, once for all of its attempts.
+// noteWatch records an activity that reads modules, once for all of its attempts.
 func (w *fixture) noteWatch(ctx context.Context, in install.FollowInput) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func reported(state shared.State) (status.ReportResult, error) {
 	return status.ReportResult{Outcome: status.OutcomeReported, State: state, Channel: "regular", Message: string(state)}, nil
 }
 
-// quietFixture is a fleet in which everything is as wanted.
+// quietFixture returns a fleet without any difference from the desired state.
 func quietFixture() *fixture {
 	return &fixture{
 		counts:  map[string]int{},
@@ -200,7 +200,7 @@ func (w *fixture) ReportManifest(_ context.Context, in manifests.ReportInput) (m
 	return res, fault.ToTemporal(err)
 }
 
-// InstallModules implements background.Installer: nothing is installed at once, unless installed says so.
+// InstallModules implements background.Installer. It installs nothing unless installed is set.
 func (w *fixture) InstallModules(_ context.Context, in install.ModulesInput) ([]install.Installed, error) {
 	all := make([]install.Installed, 0, len(in.Manifests))
 	for _, ref := range in.Manifests {
@@ -213,7 +213,7 @@ func (w *fixture) InstallModules(_ context.Context, in install.ModulesInput) ([]
 	return all, nil
 }
 
-// environment is a test environment around a world.
+// environment returns a test environment with the fixture's activities.
 func environment(t *testing.T, w *fixture) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env := workflowtest.Environment()
@@ -227,7 +227,7 @@ func environment(t *testing.T, w *fixture) *testsuite.TestWorkflowEnvironment {
 	joined := background.New(w, w, w, w)
 	register("ReconcileInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		turn := w.count("turn") + 1
-		w.set("turn", turn) // no step of its own
+		w.set("turn", turn) // not a step by itself
 		if w.turn != nil {
 			if err := w.turn(ctx, turn); err != nil {
 				return background.Result{}, err
@@ -300,36 +300,36 @@ func environment(t *testing.T, w *fixture) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-// kickAt sends a kick at a moment of the workflow's time.
+// kickAt sends a kick at a time of the workflow's clock.
 func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kick) {
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, at)
 }
 
-// forModule makes a kick one that asks for a step of the Manifest.
+// forModule makes a kick request a step of the Manifest.
 func forModule(k kick.Kick) kick.Kick {
 	k.Kind, k.Work, k.Namespace, k.Name, k.UID = "Manifest", true, manifestRef.Namespace, manifestRef.Name, manifestRef.UID
 	return k
 }
 
-// kickModule sends a kick that asks for a step of the Manifest.
+// kickModule sends a kick that requests a step of the Manifest.
 func kickModule(env *testsuite.TestWorkflowEnvironment, k kick.Kick) {
 	env.SignalWorkflow(kick.Signal, forModule(k))
 }
 
-// workOnModule runs the workflow of a Kyma that is gone, and of which only the Manifest is left to work on: it ends when that
-// work has ended.
+// workOnModule runs the workflow of a Kyma that is gone and left only the Manifest. The workflow completes when the
+// work on the Manifest has ended.
 func workOnModule(env *testsuite.TestWorkflowEnvironment, w *fixture) {
 	workFrom(env, w, ModuleCarry{})
 }
 
-// workFrom is workOnModule that continues what an earlier run carried.
+// workFrom is like workOnModule, but continues from the state that an earlier run carried.
 func workFrom(env *testsuite.TestWorkflowEnvironment, w *fixture, carried ModuleCarry) {
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
 	carried.Ref = manifestRef
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: &Carry{Modules: []ModuleCarry{carried}}})
 }
 
-// steps are the steps that were taken for the Manifest.
+// steps returns the steps that were taken for the Manifest.
 func (w *fixture) steps() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -338,7 +338,7 @@ func (w *fixture) steps() []string {
 	})
 }
 
-// endKyma makes the Kyma disappear from a moment on, so that the workflow ends and the test can check it.
+// endKyma removes the Kyma at a time, so that the workflow completes and the test can check it.
 func endKyma(env *testsuite.TestWorkflowEnvironment, w *fixture, at time.Duration) {
 	env.RegisterDelayedCallback(func() {
 		w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
@@ -361,5 +361,6 @@ func (a *updateAnswer) Complete(result any, err error) {
 	}
 }
 
-// unreachableAttempts is how often an unreachable cluster is tried before it is handed over to the sweep's probe.
+// unreachableAttempts is how often a run tries an unreachable cluster before it leaves the cluster to the sweep's
+// probe.
 const unreachableAttempts = 4

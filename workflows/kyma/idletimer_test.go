@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// A timer that was left would fire a day later, for a workflow task that does nothing.
-func TestAWaitThatSomethingElseEndsLeavesNoTimer(t *testing.T) {
+// A timer that was left running would fire a day later and cause an empty workflow task.
+func TestAnInterruptedWaitLeavesNoTimer(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	ended := 0
@@ -21,5 +21,5 @@ func TestAWaitThatSomethingElseEndsLeavesNoTimer(t *testing.T) {
 	endKyma(env, w, 48*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 2, w.count("report"), "at its start, and for the edit, which answers the first kick too")
+	require.Equal(t, 2, w.count("report"), "at the start, and for the edit, which answers the first kick too")
 }

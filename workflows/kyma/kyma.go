@@ -1,14 +1,24 @@
-// Package kyma has the workflow of a Kyma, which is open as long as the Kyma exists.
+// Package kyma has the workflow of a Kyma, which is open as long as the Kyma exists. It synchronizes the remote
+// cluster, writes Manifests, installs and removes modules, and aggregates the status. Each part is an activity; the
+// workflow decides their order and timing.
 //
-//	kyma.go      the life of a run; next.go decides what it does next
-//	             reconcile.go, background.go, report.go, removal.go and purge.go do it; update.go answers callers;
-//	             versions.go has the versions of objects that kicks named
-//	modules.go   the modules that have work: each has a coroutine of the workflow
-//	module.go    the work on one Manifest until it has settled; module_next.go decides
-//	             module_reconcile.go, module_follow.go, module_removal.go and module_purge.go do it
+//	kyma.go      Workflow and its loop; next.go decides the next step
+//	             reconcile.go, background.go, report.go, removal.go and purge.go take the steps
+//	             update.go answers callers; versions.go tracks the versions of objects that kicks named
+//	modules.go   the modules with work: each has its own coroutine
+//	module.go    the work on one Manifest until it has settled; module_next.go decides the next step
+//	             module_reconcile.go, module_follow.go, module_removal.go and module_purge.go take the steps
+//	watch.go     the activities that read modules until there is news of them
 //
-// What must stay true: only one step at a time writes for a Manifest or for the status of the Kyma, a module that hangs holds up
-// neither others nor the Kyma, and what is wanted is read anew by every step.
+// The main loop (run.run) and the coroutines of modules (moduleRun.run) share the mailbox of the run. A kick with
+// Work set goes to the box of its module (run.route), and every other kick goes to the box of the Kyma.
+//
+// What must stay true:
+//
+// - Only one step at a time writes for a Manifest, and only one for the status of the Kyma.
+// - A module that hangs delays neither other modules nor the Kyma.
+// - Every step reads the desired state again.
+// - No decision depends on the order of a map: modules are sorted by name.
 package kyma
 
 import (
@@ -37,25 +47,25 @@ type Input struct {
 	Carry *Carry   `json:"carry,omitempty"`
 }
 
-// Carry is what a Kyma's workflow carries from run to run.
+// Carry is the state that a Kyma's workflow carries from run to run.
 type Carry struct {
 	entity.Carry
 	// Modules are the Manifests that have not settled.
 	Modules []ModuleCarry `json:"modules,omitempty"`
-	// Published are the search attributes as last upserted; they stay with the workflow over runs.
+	// Published holds the search attributes as last upserted. They stay with the workflow across runs.
 	Published map[string]string `json:"published,omitempty"`
-	// Deleting is true once the Kyma was seen with a deletion timestamp, until it is seen without.
+	// Deleting is true if the Kyma had a deletion timestamp when it was last read.
 	Deleting bool `json:"deleting,omitempty"`
-	// SecretMissingSince is when the access Secret of a Kyma under deletion was first found to be gone.
+	// SecretMissingSince is when the access Secret of a Kyma under deletion was first found missing.
 	SecretMissingSince time.Time `json:"secretMissingSince,omitzero"`
-	// Last is the last report, for the details shown to people.
+	// Last is the last report. The details show it.
 	Last status.ReportResult `json:"last,omitzero"`
-	// ProcessingSince is since when the status says Processing.
+	// ProcessingSince is when the status became Processing.
 	ProcessingSince time.Time `json:"processingSince,omitzero"`
-	// Sync and SyncFault are the outcome of the last synchronization.
+	// Sync and SyncFault are the result of the last synchronization.
 	Sync      syncing.Result `json:"sync,omitzero"`
 	SyncFault fault.Fault    `json:"syncFault,omitzero"`
-	// ResolveFault is the fault of the last resolution of modules and write of Manifests.
+	// ResolveFault is the fault of the last attempt to resolve modules and write Manifests.
 	ResolveFault fault.Fault `json:"resolveFault,omitzero"`
 	// ReportFault is why the last report could not be written. Only this workflow shows it.
 	ReportFault fault.Fault `json:"reportFault,omitzero"`
@@ -63,53 +73,59 @@ type Carry struct {
 	RemovalChecks int `json:"removalChecks,omitempty"`
 	// Reconciled is true once a whole reconcile has ended.
 	Reconciled bool `json:"reconciled,omitempty"`
-	// NextReconcile is when the last reconcile asked for another, such as at the beginning of a maintenance window, and
-	// NextReconcileFor what it waits for; zero means by a kick only.
+	// NextReconcile is when the last reconcile asked for another one, for example at the start of a maintenance
+	// window. NextReconcileFor says what it waits for. Zero means only after a kick.
 	NextReconcile    time.Time `json:"nextReconcile,omitzero"`
 	NextReconcileFor string    `json:"nextReconcileFor,omitempty"`
-	// Purge is how far the deletion is with regard to its end by force.
+	// Purge is the progress of the deletion towards being forced.
 	Purge removal.Purge `json:"purge,omitzero"`
-	// NewestManifest is the newest resource version of a Manifest of the Kyma that the present reconcile knows of, or, under
-	// deletion, all reconciles: a cache that lists the Manifests must be as new.
+	// NewestManifest is the newest resource version of a Manifest that the current reconcile knows of. Under
+	// deletion, it covers all reconciles. A cache that lists the Manifests must be at least as new.
 	NewestManifest string `json:"newestManifest,omitempty"`
-	// NewestAgent is the same of its RemoteAgent.
+	// NewestAgent is the same for the Kyma's RemoteAgent.
 	NewestAgent string `json:"newestAgent,omitempty"`
-	// Paced is true when a removal waits for its turn at NextReconcile.
+	// Paced is true if a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
-	// OwedDigest is the digest of the inputs of a reconcile whose report waits for the modules that it changed.
+	// OwedDigest is the inputs digest of a reconcile that changed modules and still owes its report.
 	OwedDigest string `json:"owedDigest,omitempty"`
 }
 
-// Workflow works for one Kyma as long as it exists: it synchronizes the remote cluster, writes Manifests, installs and removes
-// modules, aggregates the status, and sleeps until something changes. Every step reads the live objects.
+// Workflow works for one Kyma as long as the Kyma exists. It synchronizes the remote cluster, writes Manifests,
+// installs and removes modules, aggregates the status, and sleeps until something changes. Every step reads the live
+// objects.
 func Workflow(ctx workflow.Context, in Input) error {
 	return newRun(ctx, in).run(ctx)
 }
 
-// run is one run of Workflow. Its coroutines are run, which reconciles the Kyma, work, and one per module at work.
+// run is one run of Workflow. Its coroutines are run for the Kyma, work and watchModules, and moduleRun.live for each
+// module with work.
 type run struct {
 	entity.Run
 	state Carry
-	// renew is true once a module waits for a run of another build, and stopping once the run ends the work on modules.
+	// renew is true if a module waits for a run of the new build. stopping is true once the run stops the work on
+	// modules.
 	renew, stopping bool
-	// modules are the Manifests that have work, in the order of compareRefs. failure is why one of them could not go on.
+	// modules are the Manifests with work, sorted by compareRefs. failure is the error that stopped the work on one
+	// of them.
 	modules []*moduleRun
 	failure error
-	// paces are those of modules that had work a moment ago.
+	// paces are the paces of modules whose work has ended recently.
 	paces []pacedModule
-	// watches are the activities that read modules, and gather is how long the newest waits for news of others.
+	// watches are the activities that read modules. gather is how long the newest one collects news after the first.
 	watches []*watch
 	gather  time.Duration
-	// reports are those of modules that the next report of the Kyma writes too. With resting, the run sleeps and may take them.
+	// reports are states of modules for the next report of the Kyma to write. While resting is true, the run sleeps
+	// and accepts them.
 	reports []*moduleReport
 	resting bool
-	// named are modules that the next resolution has worked on also if they have settled.
+	// named are modules that the next resolution has to include even if they have settled.
 	named []string
-	// seen are the versions named by the kicks that the present reconcile answers, left the one in which its last step left the Kyma.
+	// seen are the versions that the current reconcile's kicks named. left is the version in which the reconcile's
+	// last step left the Kyma.
 	seen []mailbox.SeenVersion
 	left string
-	// deleted is true if the present reconcile deleted Manifests. Of the modules that it changed, all were applied with applied, and
-	// with settled none has to be waited for.
+	// deleted is true if the current reconcile deleted Manifests. applied is true if all modules that it changed were
+	// applied, settled if none of them needs a wait.
 	deleted, applied, settled bool
 
 	inBackground *background.Activities
@@ -135,7 +151,7 @@ func newRun(ctx workflow.Context, in Input) *run {
 	return r
 }
 
-// run is the life of one run: decide what to do next, do it, until there is nothing to do any more.
+// run decides on the next step and takes it, until nothing is left to do or the run continues as new.
 func (r *run) run(ctx workflow.Context) error {
 	if err := r.serve(ctx); err != nil {
 		return err
@@ -172,7 +188,7 @@ func (r *run) run(ctx workflow.Context) error {
 		case stepForget:
 			r.Box.TakeDue()
 		case stepComplete:
-			// A local activity may have run in this task: it found the Kyma gone, and may do so again.
+			// A local activity may have run in this task. It found the Kyma gone, and a repeated one would too.
 			if done, err := r.MayComplete(ctx, r.isIdle); done || err != nil {
 				return err
 			}
@@ -190,12 +206,12 @@ func (r *run) run(ctx workflow.Context) error {
 // isIdle reports whether no module has work.
 func (r *run) isIdle() bool { return len(r.modules) == 0 }
 
-// isQuiet reports whether no module takes a step: all that have work wait.
+// isQuiet reports whether all modules with work wait, and none takes a step.
 func (r *run) isQuiet() bool {
 	return !slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.waitingFor == "" })
 }
 
-// mustWake returns the condition that ends the run's sleep, besides kicks and its own time.
+// mustWake returns the condition that ends the run's sleep early, in addition to kicks.
 func (r *run) mustWake(ctx workflow.Context) func() bool {
 	busy := !r.isIdle()
 	return func() bool {
@@ -203,20 +219,20 @@ func (r *run) mustWake(ctx workflow.Context) func() bool {
 	}
 }
 
-// mustRenew reports whether the run has to end because a module waits for the next one. It has to even if the build that began the
-// run executes it again, as can happen during a rolling update.
+// mustRenew reports whether the run has to end because a module waits for the next one. The run has to end even if
+// the build that began it executes it again, which can happen during a rolling update.
 func (r *run) mustRenew(ctx workflow.Context) bool {
 	return r.renew && workflow.AllHandlersFinished(ctx)
 }
 
-// input is what the next run starts with.
+// input returns the input of the next run.
 func (r *run) input() any {
 	carry := r.state
 	carry.Carry, carry.Modules = r.Carried(), r.carryModules()
 	return Input{Ref: r.Ref, Carry: &carry}
 }
 
-// sleepsFor says in words what a sleeping run waits for.
+// sleepsFor returns, for people, what a sleeping run waits for.
 func (r *run) sleepsFor() string {
 	switch {
 	case r.state.Deleting:

@@ -49,7 +49,7 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// A Kyma that is made, edited and deleted within seconds still shows at once what its modules say.
+// A Kyma that is created, edited and deleted within seconds still shows the states of its modules at once.
 func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -95,7 +95,7 @@ func TestAReconcileThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		require.Zero(t, w.count("resolve"))
 		require.Equal(t, "UnreachableTimeout", seen.Faults[fault.PartSync].Reason)
-		require.False(t, seen.Push, "nobody writes to a cluster that was just not reached")
+		require.False(t, seen.Push, "no step writes to a cluster that was just unreachable")
 	}, time.Second)
 	endKyma(env, w, 24*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -110,7 +110,7 @@ func TestAnUnreachableClusterIsTriedForMinutesThenLeftToTheSweep(t *testing.T) {
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) { return reported(shared.StateError) }
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, 1+unreachableAttempts+1, w.count("sync"), "the first in the workflow task, whose time may have been too short")
+		require.Equal(t, 1+unreachableAttempts+1, w.count("sync"), "plus the local attempt, whose timeout may have been too short")
 	}, 29*24*time.Hour)
 	env.RegisterDelayedCallback(func() {
 		w.sync = func(int) (syncing.Result, error) { return synced() }
@@ -145,7 +145,7 @@ func TestARefusalWaitsForAChangeAndRecordsItsInputs(t *testing.T) {
 func TestATransientFailureIsRetriedByADurableTimer(t *testing.T) {
 	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
-		if n <= 5 { // all attempts of the activity's own retry
+		if n <= 5 { // all attempts of the activity's own retry policy
 			return resolve.Result{}, errors.New("etcd leader changed")
 		}
 		return resolved()
@@ -157,7 +157,7 @@ func TestATransientFailureIsRetriedByADurableTimer(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestInputsThatMovedDuringAReconcileCauseOneMore(t *testing.T) {
+func TestInputsThatChangeDuringAReconcileCauseOneMore(t *testing.T) {
 	w := quietFixture()
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
@@ -171,7 +171,7 @@ func TestInputsThatMovedDuringAReconcileCauseOneMore(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
+func TestAPacedChangeWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
@@ -188,7 +188,7 @@ func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// deletingFixture is a Kyma under deletion with that many reconciles until its Manifests are gone.
+// deletingFixture returns a Kyma under deletion. After the given number of reconciles its Manifests are gone.
 func deletingFixture(attempts int) *fixture {
 	w := quietFixture()
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeDeleting}, nil }
@@ -211,7 +211,7 @@ func TestAKymaIsRemovedInOrder(t *testing.T) {
 	require.Equal(t, []string{"sync", "report", "delete", "delete", "cleanup", "release"}, w.calls)
 }
 
-func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
+func TestTheRemovalOfTheLastModuleEndsTheRemovalOfTheKyma(t *testing.T) {
 	w := deletingFixture(0)
 	w.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
@@ -226,11 +226,11 @@ func TestTheRemovalOfTheLastModuleEndsThatOfTheKyma(t *testing.T) {
 	began := env.Now()
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef, Carry: carry})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"report", "delete", "remove", "delete", "cleanup", "release"}, w.calls, "one report says that modules are removed")
-	require.Less(t, env.Now().Sub(began), time.Second, "nobody waits for a kick")
+	require.Equal(t, []string{"report", "delete", "remove", "delete", "cleanup", "release"}, w.calls, "one report covers the removal of the modules")
+	require.Less(t, env.Now().Sub(began), time.Second, "no step waits for a kick")
 }
 
-func TestARemovalGoesOnThoughTheKickThatAManifestIsGoneWasLost(t *testing.T) {
+func TestARemovalContinuesAfterALostKick(t *testing.T) {
 	w := deletingFixture(3)
 	env := environment(t, w)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -266,13 +266,13 @@ func TestAClusterThatCannotBeReachedKeepsAKymaUnderDeletion(t *testing.T) {
 	require.Equal(t, 1, w.count("release"))
 }
 
-func TestAnAccessSecretThatIsGoneAtTwoReadsAllowsTheControlPlaneSideToComplete(t *testing.T) {
+func TestAfterTwoReadsWithoutAccessSecretTheKymaIsReleased(t *testing.T) {
 	w := deletingFixture(1)
 	w.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	}
 	env := environment(t, w)
-	env.RegisterDelayedCallback(func() { require.Zero(t, w.count("release"), "one reconcile is not enough") }, 110*time.Second)
+	env.RegisterDelayedCallback(func() { require.Zero(t, w.count("release"), "one read is not enough") }, 110*time.Second)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, w.count("release"))
@@ -287,7 +287,7 @@ func TestARunThatFindsNothingCompletesWithoutTouchingAnything(t *testing.T) {
 	require.Equal(t, []string{"sync"}, w.calls)
 }
 
-// continued runs the workflow until it continues as new and returns what the next run starts with.
+// continued runs the workflow until it continues as new, and returns the input of the next run.
 func continued(t *testing.T, err error) Input {
 	t.Helper()
 	var again *workflow.ContinueAsNewError
@@ -333,7 +333,7 @@ func TestARunThatContinuedWithoutAKickDoesNotReconcile(t *testing.T) {
 	env = environment(t, second)
 	env.RegisterDelayedCallback(func() {
 		require.Empty(t, second.calls)
-		require.Equal(t, "Ready", workflowtest.ViewOf(t, env).State, "what people see survives")
+		require.Equal(t, "Ready", workflowtest.ViewOf(t, env).State, "the view is carried")
 	}, time.Hour)
 	endKyma(env, second, 2*time.Hour)
 	env.ExecuteWorkflow(Workflow, next)

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// A reconcile that succeeds costs a marker a step, and no task of a queue.
+// A successful reconcile costs one marker per step, and no task of a queue.
 func TestAKymaIsReconciledWithinItsWorkflowTask(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -29,7 +29,7 @@ func TestAKymaIsReconciledWithinItsWorkflowTask(t *testing.T) {
 	for name, options := range c.locals {
 		for _, o := range options {
 			require.LessOrEqual(t, o.ScheduleToCloseTimeout, 3*time.Second, name)
-			require.Equal(t, int32(1), o.RetryPolicy.MaximumAttempts, "%s: further attempts are the queue's", name)
+			require.Equal(t, int32(1), o.RetryPolicy.MaximumAttempts, "%s: further attempts must use the queue", name)
 			require.NotEmpty(t, o.Summary, name)
 		}
 	}
@@ -46,11 +46,11 @@ func TestAStepThatIsNotDoneInTimeIsTakenFromTheQueue(t *testing.T) {
 	require.Equal(t, []string{"sync", "resolve", "report", "sync"}, w.calls)
 	for name, inputs := range map[string]int{"SyncRemote": 2 + 2, "ResolveKyma": 2, "ReportKyma": 2} {
 		require.Len(t, c.inputs[name], inputs)
-		require.Equal(t, c.inputs[name][inputs-2], c.inputs[name][inputs-1], "%s is the same step", name)
+		require.Equal(t, c.inputs[name][inputs-2], c.inputs[name][inputs-1], "%s must be the same step", name)
 	}
 }
 
-func TestTheFirstTryCountsAmongAllTries(t *testing.T) {
+func TestTheLocalAttemptCountsAsAnAttempt(t *testing.T) {
 	w := quietFixture()
 	w.resolve = func(int) (resolve.Result, error) { return resolve.Result{}, errors.New("conflict") }
 	env := environment(t, w)
@@ -78,6 +78,6 @@ func TestAClusterThatDidNotAnswerIsNotAskedWithinAWorkflowTask(t *testing.T) {
 	endKyma(env, w, 24*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, c.activities["SyncRemote"], 2, "the one after the local attempt that failed, and the one that finds it back")
-	require.Len(t, c.locals["SyncRemote"], 4, "the first, the one that fails, one after it answers again, and that which finds the Kyma gone")
+	require.Len(t, c.activities["SyncRemote"], 2, "one after the failed local attempt, and one that reaches the cluster again")
+	require.Len(t, c.locals["SyncRemote"], 4, "the first, the one that fails, the one after the cluster answers again, and the one that finds the Kyma gone")
 }

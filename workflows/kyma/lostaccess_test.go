@@ -15,7 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// lostFixture is a held world that is never purged by itself, and whose access Secret is gone while missing says so.
+// lostFixture returns a blocked Kyma that is never purged automatically. Its access Secret is missing while missing
+// returns true.
 func lostFixture(t *testing.T, missing func(at time.Duration) bool) *blockedFixture {
 	t.Helper()
 	h := newBlockedFixture(t)
@@ -42,12 +43,12 @@ func lostFixture(t *testing.T, missing func(at time.Duration) bool) *blockedFixt
 
 func always(time.Duration) bool { return true }
 
-func TestWhereTheAccessSecretIsGoneAtTwoReadsTheModulesAreReleasedAndThenTheKyma(t *testing.T) {
+func TestAfterTwoReadsWithoutAccessSecretTheModulesAreReleasedAndThenTheKyma(t *testing.T) {
 	h := lostFixture(t, always)
 	h.run(t)
-	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one reconcile is not enough")
-	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a reconcile is planned for it")
-	require.Less(t, h.goneAt-h.sentAt, 5*time.Second, "the Secret is not waited for again")
+	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one read is not enough")
+	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a check is planned for the second read")
+	require.Less(t, h.goneAt-h.sentAt, 5*time.Second, "the Kyma does not wait for the Secret again")
 	require.Contains(t, h.abandoned, "remain in the remote cluster: its access Secret is gone")
 	require.Equal(t, 1, h.count("purge"))
 	last := h.reports[len(h.reports)-1]
@@ -70,7 +71,7 @@ func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
 	require.Empty(t, h.abandoned)
 }
 
-func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
+func TestModulesThatNeedNoAccessAreRemovedInOrderWithoutAccessSecret(t *testing.T) {
 	h := lostFixture(t, always)
 	here := kick.Ref{Namespace: "kcp-system", Name: "demo-here", UID: "here-uid"}
 	left, answer := true, h.delete
@@ -97,7 +98,7 @@ func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
 	require.NotEmpty(t, h.abandoned)
 }
 
-func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
+func TestAPurgeOfAllModulesIsAdmittedAgainAfterAPurgeOfModulesWithoutAccess(t *testing.T) {
 	h := lostFixture(t, always)
 	h.purge = func(int, purge.Input) (purge.Result, error) {
 		if h.blocked = h.count("admit purge") < 2; h.blocked {

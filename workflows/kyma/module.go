@@ -18,48 +18,49 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// ModuleCarry is what a Kyma's workflow carries of one Manifest that has not settled.
+// ModuleCarry is the state of one unsettled Manifest that a Kyma's workflow carries from run to run.
 type ModuleCarry struct {
 	entity.Carry
 	Ref      kick.Ref    `json:"ref"`
 	Phase    modulePhase `json:"phase,omitempty"`
 	Deleting bool        `json:"deleting,omitempty"`
-	// Purging is true once what remains of the module is to be forced, and PurgeAttempts counts how often that failed.
+	// Purging is true once the module has to be purged. PurgeAttempts counts failed purges.
 	Purging       bool `json:"purging,omitempty"`
 	PurgeAttempts int  `json:"purgeAttempts,omitempty"`
-	// PurgeRounds counts the purges that did not end but made progress.
+	// PurgeRounds counts the purges that did not complete but made progress.
 	PurgeRounds int `json:"purgeRounds,omitempty"`
-	// Reported is what the Manifest's status says of the module. Its texts are shortened: the status has the whole text.
+	// Reported is the module's state in the Manifest's status. Its texts are shortened: the status has the full text.
 	Reported readiness.Observed `json:"reported,omitzero"`
-	// ReportedAt is when that was written.
+	// ReportedAt is when Reported was written.
 	ReportedAt time.Time `json:"reportedAt,omitzero"`
-	// Shown is true once the Kyma's status shows for what the module waits.
+	// Shown is true once the Kyma's status shows what the module waits for.
 	Shown bool `json:"shown,omitempty"`
-	// InputsDigest belongs to the last reconcile.
+	// InputsDigest is the digest of the last reconcile's inputs.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	Module       string `json:"module,omitempty"`
 	Version      string `json:"version,omitempty"`
 }
 
-// moduleRun is the work on one Manifest until it has settled: it installs or upgrades the module, creates its default custom
-// resource, follows its health, and removes it when the Manifest is deleted. The next kick begins it again.
+// moduleRun is the work on one Manifest until it has settled. It installs or upgrades the module, creates its default
+// custom resource, watches its health, and removes it when the Manifest is deleted. The next kick starts the work
+// again.
 type moduleRun struct {
 	entity.Entity
 	state ModuleCarry
 	kyma  *run
-	// installed is what a reconcile of the Kyma did for the Manifest; nil if nothing.
+	// installed is the result if a reconcile of the Kyma has installed the module, or else nil.
 	installed *install.ApplyResult
-	// followed is true while the module waits for news, watch is the activity that reads it for that, and news is what it answered.
-	// With watchedBefore, an earlier activity read it in the same wait.
+	// followed is true while the module waits for news. watch is the activity that reads the module, and news is the
+	// result. watchedBefore is true if an earlier activity has read the module during the same wait.
 	followed, watchedBefore bool
 	watch                   *watch
 	news                    *install.ModuleNews
 	// running is true while the module's coroutine runs, and cancel cancels its steps.
 	running bool
 	cancel  func()
-	// doing and waitingFor are for people.
+	// doing and waitingFor are only for people.
 	doing, waitingFor string
-	// doingSince is when the module began with that.
+	// doingSince is when the module began with doing or waitingFor.
 	doingSince time.Time
 
 	install   *install.Activities
@@ -83,14 +84,14 @@ func (m *moduleRun) resumeFrom(carried ModuleCarry) {
 	m.state = carried
 	m.Restore(carried.Carry)
 	if m.state.Phase == phaseReconcile && !m.Box.Any() {
-		m.Box.Put(kick.Kick{Reason: "the run before was cut short", Urgent: true})
+		m.Box.Put(kick.Kick{Reason: "the previous run was cut short", Urgent: true})
 	}
 }
 
-// maxCarriedText bounds the texts that a run carries. The statuses of Manifests have them whole.
+// maxCarriedText bounds the texts that a run carries. The statuses of Manifests have the full texts.
 const maxCarriedText = 200
 
-// carried is what the next run continues with.
+// carried returns the state for the next run.
 func (m *moduleRun) carried() ModuleCarry {
 	carry := m.state
 	carry.Carry, carry.Reported = m.Carried(), carry.Reported.Compared()
@@ -100,12 +101,12 @@ func (m *moduleRun) carried() ModuleCarry {
 	return carry
 }
 
-// isToBegin reports whether there is work, and nobody does it.
+// isToBegin reports whether the module has work but no running coroutine.
 func (m *moduleRun) isToBegin() bool {
 	return !m.running && (m.Box.Any() || m.state.Phase != phaseReconcile && m.state.Phase != phaseEnded)
 }
 
-// inStep reports whether a step that was asked for has not ended.
+// inStep reports whether a requested step has not ended yet.
 func (m *moduleRun) inStep() bool { return m.Box.Any() || m.Ended < m.Started }
 
 // live is the module's coroutine.
@@ -123,7 +124,7 @@ func (m *moduleRun) live(ctx workflow.Context) {
 	m.kyma.Show(ctx)
 }
 
-// run decides what to do next and does it, until the Manifest has settled or is gone, or the run of the workflow ends.
+// run takes steps until the Manifest has settled or is gone, or the workflow's run ends.
 func (m *moduleRun) run(ctx workflow.Context) error {
 	for {
 		m.Drain()
@@ -141,8 +142,8 @@ func (m *moduleRun) run(ctx workflow.Context) error {
 	}
 }
 
-// afterProbe tells the parked modules what a step found of a module whose cluster could not be reached before. With probed, the module
-// was the one that tried again for all.
+// afterProbe tells the parked modules what a step found about a cluster that was unreachable before. probed is true
+// if this module is the one that retries for all.
 func (m *moduleRun) afterProbe(probed bool) {
 	switch {
 	case m.Fault.Kind != fault.Unreachable:
@@ -152,13 +153,13 @@ func (m *moduleRun) afterProbe(probed bool) {
 	}
 }
 
-// isParked reports whether the module waits for another to find that the cluster answers.
+// isParked reports whether the module waits for another module to reach the cluster.
 func (m *moduleRun) isParked() bool {
 	return m.state.Phase == phaseRest && m.Fault.Kind == fault.Unreachable && m.RetryAt.IsZero()
 }
 
-// awaitNewRun has the workflow continue as new, and waits for that, if another build executes the run now: the module acts in
-// the next run.
+// awaitNewRun makes the workflow continue as new, and waits for that, if the module is due and another build executes
+// the run now. The module then acts in the next run.
 func (m *moduleRun) awaitNewRun(ctx workflow.Context) error {
 	if !m.IsDue(ctx) || !m.kyma.NewBuild(ctx) {
 		return nil
@@ -167,7 +168,7 @@ func (m *moduleRun) awaitNewRun(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return m.kyma.stopping })
 }
 
-// step takes one step. It returns true if there is nothing more to do.
+// step takes one step. It returns true if nothing is left to do.
 func (m *moduleRun) step(ctx workflow.Context, step moduleStep) (bool, error) {
 	switch step {
 	case moduleReconcile:
@@ -194,7 +195,7 @@ func (m *moduleRun) sleep(ctx workflow.Context, also func() bool) error {
 	return m.Sleep(ctx, m.name()+": "+m.waitingFor, also)
 }
 
-// sleepsFor says in words what a sleeping module waits for.
+// sleepsFor returns, for people, what a sleeping module waits for.
 func (m *moduleRun) sleepsFor() string {
 	if !m.RetryAt.IsZero() {
 		return "the next attempt: " + m.Fault.Reason
@@ -205,7 +206,7 @@ func (m *moduleRun) sleepsFor() string {
 	return "the rate limit before the next reconcile"
 }
 
-// does shows what is being done for the module.
+// does shows the current work on the module.
 func (m *moduleRun) does(ctx workflow.Context, what string) { m.showDoing(ctx, what, "") }
 
 // waits shows what the module waits for.
@@ -219,10 +220,10 @@ func (m *moduleRun) showDoing(ctx workflow.Context, doing, waitingFor string) {
 	m.kyma.Show(ctx)
 }
 
-// name is the module's name, or that of its Manifest as long as the module's is not known.
+// name returns the module's name, or the Manifest's name while the module's name is unknown.
 func (m *moduleRun) name() string { return cmp.Or(m.state.Module, m.Ref.Name) }
 
-// row is the module in the view of its Kyma.
+// row returns the module's row in the view of its Kyma.
 func (m *moduleRun) row() view.Row {
 	return view.Row{
 		Name: m.name(), Version: m.state.Version, State: string(m.state.Reported.State),
@@ -230,7 +231,7 @@ func (m *moduleRun) row() view.Row {
 	}
 }
 
-// reported notes what the Manifest's status says now.
+// reported records the state that the Manifest's status has now.
 func (m *moduleRun) reported(ctx workflow.Context, o readiness.Observed) {
 	m.state.Reported, m.state.ReportedAt = o, workflow.Now(ctx)
 	m.kyma.viewReport()

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// follow waits until what is seen of the module differs from what was last reported, and reports it. Kicks that are due interrupt
-// it.
+// follow waits until the observed state of the module differs from the last reported one, and reports it. A due kick
+// interrupts the wait.
 func (m *moduleRun) follow(ctx workflow.Context) error {
 	m.waits(ctx, "the module to become ready")
 	res, err := m.awaitNews(ctx)
@@ -26,7 +26,7 @@ func (m *moduleRun) follow(ctx workflow.Context) error {
 		return m.failed(ctx, started, res.Fault)
 	}
 	if res.Kick != nil {
-		// The wait has become long.
+		// The module has been waiting for long.
 		m.state.Shown = true
 		m.kyma.tell(res.Kick)
 		return nil
@@ -34,11 +34,11 @@ func (m *moduleRun) follow(ctx workflow.Context) error {
 	seen := res.Observed
 	if seen.DefaultCRWanted && m.state.Reported.Reason == readiness.ReasonModuleCRPending {
 		return m.failed(ctx, started, fault.Fault{
-			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource is gone after it was created",
+			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource was deleted after its creation",
 		})
 	}
 	if seen.Reason == readiness.ReasonResourcesMissing {
-		// Only a reconcile creates them again. Its pace slows down where they are deleted again each time.
+		// Only a reconcile creates them again. Its backoff grows if they are deleted again each time.
 		return m.failed(ctx, started, fault.Fault{Kind: fault.Pending, Reason: seen.Reason, Message: seen.Message})
 	}
 	if seen.DefaultCRWanted {
@@ -49,13 +49,13 @@ func (m *moduleRun) follow(ctx workflow.Context) error {
 	case settles(seen):
 		phase = phaseEnded
 	case seen.SameAs(m.state.Reported):
-		// A wait ends when there is news. Should one ever end without, it must not be started again at once.
+		// A wait should only end with news. If it ends without, back off before starting it again.
 		return m.failed(ctx, started, fault.Fault{Kind: fault.Transient, Reason: "WaitEnded", Message: "the wait ended without news"})
 	}
 	return m.finishFollow(ctx, started, seen, phase)
 }
 
-// finishFollow reports what the wait saw. It is no reconcile of its own, so it changes nothing about the pace.
+// finishFollow reports what the wait observed. It is not a reconcile, so it does not change the pace.
 func (m *moduleRun) finishFollow(ctx workflow.Context, started time.Time, seen readiness.Observed, phase modulePhase) error {
 	m.state.Phase = phase
 	failure, err := m.report(ctx, seen, phase == phaseEnded)
@@ -81,7 +81,7 @@ func (m *moduleRun) ensureDefaultCR(ctx workflow.Context, started time.Time, see
 		return err
 	}
 	if err != nil {
-		// The resources were seen to be ready.
+		// The wait found the resources ready.
 		m.state.Reported.Ready, m.state.Reported.Total = seen.Ready, seen.Total
 		return m.failed(ctx, started, fault.FromTemporal(err))
 	}
@@ -91,8 +91,9 @@ func (m *moduleRun) ensureDefaultCR(ctx workflow.Context, started time.Time, see
 	return nil
 }
 
-// await runs a read-only wait until it answers or a kick is due. Interrupted means that its answer, if
-// any, does not count. So does the end of its deadline: the wait is then started again.
+// await runs a read-only wait until it answers or a kick is due. It returns true if the wait was interrupted: the
+// caller must then ignore the answer. A wait that reaches its deadline counts as interrupted too, and the caller
+// starts it again.
 func (m *moduleRun) await(ctx workflow.Context, summary string, answer any, start func(workflow.Context) workflow.Future) (bool, error) {
 	waitCtx, cancel := workflow.WithCancel(attempts.Waiting(ctx, summary))
 	defer cancel()

@@ -9,26 +9,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// modulePhase is how far the work on a Manifest is.
+// modulePhase is the progress of the work on a Manifest.
 type modulePhase string
 
 const (
 	// phaseReconcile: the Manifest has not been reconciled since the last change.
 	phaseReconcile modulePhase = ""
-	// phaseFollow: everything is applied; the module's health is followed.
+	// phaseFollow: all resources are applied, and the run watches the module's health.
 	phaseFollow modulePhase = "Follow"
-	// phaseRest: a step failed; the run waits for its retry.
+	// phaseRest: a step failed, and the module waits for its retry.
 	phaseRest modulePhase = "Rest"
 	// phaseRemove: the next pass of the removal is due.
 	phaseRemove modulePhase = "Remove"
-	// phaseFollowRemoval: the removal waits for something in the cluster.
+	// phaseFollowRemoval: the removal waits for a change in the cluster.
 	phaseFollowRemoval modulePhase = "FollowRemoval"
-	// phaseEnded: the Manifest has settled, is gone, or was released, or a step failed and is not tried again: then the sweep
-	// kicks when the cluster answers.
+	// phaseEnded: the Manifest has settled, is gone or was released, or a step failed and is not retried. In the last
+	// case the sweep kicks when the cluster answers.
 	phaseEnded modulePhase = "Ended"
 )
 
-// moduleStep is what a Manifest's run does next.
+// moduleStep is the next step for a Manifest.
 type moduleStep string
 
 const (
@@ -41,13 +41,13 @@ const (
 	moduleEnd           moduleStep = "end"
 )
 
-// moduleSituation is all that the decision depends on.
+// moduleSituation holds everything that nextForModule depends on.
 type moduleSituation struct {
 	Phase    modulePhase
 	Deleting bool
-	// Purging is true when what remains of the module is to be forced.
+	// Purging is true if the module has to be purged.
 	Purging bool
-	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
+	// Pending is true if a kick waits to be acted on. Due is true if the kick or a retry is due.
 	Pending, Due bool
 }
 
@@ -61,8 +61,8 @@ func (m *moduleRun) next(ctx workflow.Context) moduleStep {
 	})
 }
 
-// nextForModule decides. The work on a settled module ends unless a kick came since its last reconcile. A due step comes before
-// what was in progress.
+// nextForModule returns the next step. The work on a settled module ends unless a kick arrived since its last
+// reconcile. A due step interrupts waits.
 func nextForModule(s moduleSituation) moduleStep {
 	switch {
 	case s.Phase == phaseEnded && !s.Pending:
@@ -86,21 +86,20 @@ func nextForModule(s moduleSituation) moduleStep {
 	}
 }
 
-// rejectedForGood tells whether a fault stays as long as the Manifest's own inputs stay as they are. A refused
-// access to the cluster does not, nor one that leads to another cluster: the Secret is an input of the Kyma.
+// rejectedForGood reports whether a fault persists as long as the Manifest's own inputs stay the same. A refused
+// access to the cluster, or access to a wrong cluster, does not persist: the Secret is an input of the Kyma.
 func rejectedForGood(f fault.Fault) bool {
 	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous &&
 		f.Reason != clusters.ReasonClusterChanged && f.Reason != clusters.ReasonControlPlaneAccess
 }
 
-// settles tells whether a module in this state needs no more work until something changes.
+// settles reports whether a module in this state needs no more work until something changes.
 func settles(o readiness.Observed) bool {
 	return !o.DefaultCRWanted && (o.State == shared.StateReady || o.State == shared.StateWarning)
 }
 
-// observedOf is what the status is to say after a step failed. What cannot succeed without a change is an
-// error of the module; a cluster that cannot be reached says nothing about the module, so its last known
-// state stays.
+// observedOf returns the state to report after a step failed. A rejected step is an error of the module. An
+// unreachable cluster says nothing about the module, so the last known state stays.
 func observedOf(f fault.Fault, last readiness.Observed, deleting bool) readiness.Observed {
 	o := readiness.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Hint: f.Hint, Ready: last.Ready, Total: last.Total}
 	switch {

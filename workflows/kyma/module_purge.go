@@ -17,20 +17,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// purgeAttempts is how often a purge may fail before the Manifest is released without its cluster: one short failure must
-// not abandon a module in a cluster that exists.
+// purgeAttempts is how often a purge may fail before the Manifest is released without its cluster. One short failure
+// must not abandon a module in a cluster that exists.
 const purgeAttempts = 2
 
-// purgeRounds is how often a purge that makes progress may continue before that counts as failing: somebody may create
-// objects as fast as they are purged.
+// purgeRounds is how often a purge that makes progress may continue before it counts as failing. Another client may
+// create objects as fast as the purge removes them.
 const purgeRounds = 60
 
-// purge forces what remains of the module and releases the Manifest.
+// purge forces the removal of the module and releases the Manifest.
 func (m *moduleRun) purge(ctx workflow.Context) error {
 	_, started := m.Start(ctx)
 	m.does(ctx, "purging the module")
 	if !m.state.Purging {
-		// How often other steps failed says nothing about how soon this one may be retried.
+		// Earlier failures of other steps must not delay the purge's retries.
 		m.Attempt = 0
 	}
 	m.state.Deleting, m.state.Purging = true, true
@@ -50,7 +50,7 @@ func (m *moduleRun) purge(ctx workflow.Context) error {
 		return nil
 	}
 	if err != nil {
-		// A purge comes to an end, whatever the fault is: the next attempt may release the Manifest.
+		// A purge must end whatever the fault is. The next attempt may release the Manifest.
 		m.state.PurgeAttempts++
 		f := fault.FromTemporal(err)
 		f.Kind = fault.Transient
@@ -59,7 +59,7 @@ func (m *moduleRun) purge(ctx workflow.Context) error {
 		return nil
 	}
 	if res.Outcome == manifests.OutcomeApplied {
-		// Neither it nor its Kyma is being deleted.
+		// Neither the Manifest nor its Kyma is being deleted.
 		m.state.Phase, m.state.Deleting, m.state.Purging, m.state.PurgeAttempts = phaseReconcile, false, false, 0
 		m.state.PurgeRounds = 0
 	} else {
@@ -72,13 +72,14 @@ func (m *moduleRun) purge(ctx workflow.Context) error {
 	return nil
 }
 
-// forced notes what a purge forced.
+// forced records the objects that a purge forced.
 func (m *moduleRun) forced(res purge.Result) {
 	m.kyma.state.Purge.Forced.Add(res.Forced, res.Names)
 	m.kyma.viewReport()
 }
 
-// purgeStopped notes a purge that did something and could not continue. One that made progress has not failed.
+// purgeStopped records a purge that stopped early. It counts as failed only if it made no progress or has used up
+// purgeRounds.
 func (m *moduleRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.Result) {
 	m.forced(res)
 	m.state.PurgeRounds++
@@ -93,7 +94,7 @@ func (m *moduleRun) purgeStopped(ctx workflow.Context, started time.Time, res pu
 	m.End(ctx, started, f)
 }
 
-// purgeSummary says what a purge forced, for people.
+// purgeSummary returns, for people, what a purge forced.
 func purgeSummary(forced view.Forced, res purge.Result) string {
 	text := "purged: " + forced.String()
 	if len(res.Stays) > 0 {

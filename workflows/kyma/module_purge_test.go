@@ -24,7 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// purgeAt deletes the Kyma of a Manifest at once, and purges it at a time.
+// purgeAt deletes the Kyma of a Manifest at once, and purges the Manifest at a given time.
 func purgeAt(env *testsuite.TestWorkflowEnvironment, w *fixture, at time.Duration) {
 	deleting := deletingFixture(1)
 	w.sync, w.report, w.force, w.release = deleting.sync, deleting.report, deleting.force, deleting.release
@@ -45,12 +45,12 @@ func purgeAt(env *testsuite.TestWorkflowEnvironment, w *fixture, at time.Duratio
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "purge", &updateAnswer{}) }, at)
 }
 
-// purging is a Manifest whose purge is due.
+// purging is a Manifest with a due purge.
 func purging() ModuleCarry {
 	return ModuleCarry{Carry: entity.Carry{Pending: mailbox.Pending{Count: 1, Urgent: true, Deleting: true, Purge: true}}}
 }
 
-// waitingRemoval is a world in which a removal waits for ever.
+// waitingRemoval returns a fixture in which a removal waits forever.
 func waitingRemoval() *fixture {
 	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
@@ -85,7 +85,7 @@ func TestAPurgeCancelsARunningStep(t *testing.T) {
 		case <-ctx.Done():
 			return uninstall.RemoveResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
-			return uninstall.RemoveResult{}, errors.New("was not cancelled")
+			return uninstall.RemoveResult{}, errors.New("was not canceled")
 		}
 	}
 	purgeAt(env, w, time.Hour)
@@ -102,7 +102,7 @@ func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
 	require.Equal(t, []string{"purge"}, w.steps())
 }
 
-func TestAPurgeAbandonsAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
+func TestAPurgeAbandonsAfterTwoFailuresOfItsOwn(t *testing.T) {
 	w := waitingRemoval()
 	w.remove = func(int) (uninstall.RemoveResult, error) {
 		return uninstall.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
@@ -135,10 +135,10 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 	workFrom(env, w, purging())
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, w.count("purge"))
-	require.Equal(t, 1, w.count("apply"), "it is reconciled like any other")
+	require.Equal(t, 1, w.count("apply"), "the Manifest is reconciled like any other")
 }
 
-func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
+func TestAPurgeThatMakesProgressContinuesAndNamesEverythingItForced(t *testing.T) {
 	w := quietFixture()
 	w.purge = func(n int, in purge.Input) (purge.Result, error) {
 		require.False(t, in.Abandon, "nothing failed")
@@ -158,7 +158,7 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 	require.Contains(t, workflowtest.ViewOf(t, env).Forced.Names, "Sample last")
 }
 
-func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
+func TestAPurgeEndsEvenIfNewObjectsKeepAppearing(t *testing.T) {
 	w := quietFixture()
 	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
 		if in.Abandon {
@@ -172,7 +172,7 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 	require.Equal(t, purgeRounds+purgeAttempts+1, w.count("purge"))
 }
 
-func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
+func TestAPurgeWithoutFurtherProgressFails(t *testing.T) {
 	w := quietFixture()
 	var abandoned []bool
 	w.purge = func(_ int, in purge.Input) (purge.Result, error) {

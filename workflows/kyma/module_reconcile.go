@@ -16,11 +16,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// reconcile is one reconcile of the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
-// out to be under deletion while it is being applied interrupts the installation.
+// reconcile reconciles the Manifest once: it applies all missing objects. If the Manifest gets deleted in the
+// meantime, the deletion interrupts the installation.
 func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	pending, started := m.Start(ctx)
-	m.state.Phase = phaseReconcile // what the run carries if it ends meanwhile
+	m.state.Phase = phaseReconcile // the phase that the run carries if it ends meanwhile
 	if done := m.installed; done != nil {
 		m.installed = nil
 		return m.applied(ctx, started, *done)
@@ -53,7 +53,7 @@ func (m *moduleRun) reconcile(ctx workflow.Context) error {
 	return m.applied(ctx, started, res)
 }
 
-// applied continues a reconcile according to what it found.
+// applied continues a reconcile according to the result of the installation.
 func (m *moduleRun) applied(ctx workflow.Context, started time.Time, res install.ApplyResult) error {
 	if res.Outcome != manifests.OutcomeIncomplete {
 		m.Since = time.Time{}
@@ -70,15 +70,15 @@ func (m *moduleRun) applied(ctx workflow.Context, started time.Time, res install
 	case manifests.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
 		if f.Reason == readiness.ReasonApplyContinues {
-			m.Attempt = 0 // it made progress
+			m.Attempt = 0 // there was progress
 		}
 		return m.finishReconcile(ctx, started, f, res.Observed, false, phaseRest)
 	default:
-		// ApplyManifest wrote this into the status itself, together with the inventory.
+		// ApplyManifest itself wrote this state into the status, together with the inventory.
 		m.state.Phase, m.state.Shown = phaseFollow, false
 		m.reported(ctx, res.Observed)
 		if res.Judged {
-			// It has checked the module in the same reconcile, so there is nothing to wait for.
+			// The same reconcile has checked the module's health, so there is nothing to wait for.
 			m.state.Phase, m.Attempt = phaseEnded, 0
 		}
 	}
@@ -86,17 +86,17 @@ func (m *moduleRun) applied(ctx workflow.Context, started time.Time, res install
 	return nil
 }
 
-// failed reports a step that failed and waits for its retry, if there is one.
+// failed reports a failed step and schedules its retry, if there is one.
 func (m *moduleRun) failed(ctx workflow.Context, started time.Time, f fault.Fault) error {
 	settled := rejectedForGood(f) && !m.state.Deleting
 	return m.finishReconcile(ctx, started, f, observedOf(f, m.state.Reported, m.state.Deleting), settled, phaseRest)
 }
 
-// leftRetry is how long a removal waits that failed for good, if the Kyma is gone.
+// leftRetry is the retry interval of a permanently failed removal whose Kyma is gone.
 const leftRetry = 6 * time.Hour
 
-// finishReconcile reports the outcome of the reconcile and ends it. The work on a module that has nothing to retry ends, settled
-// or not: months of waiting for a cluster or for a change write no history.
+// finishReconcile reports the result of the reconcile and ends it. If nothing is left to retry, the work on the
+// module ends, settled or not: months of waiting for a cluster or a change must write no history.
 func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f fault.Fault, o readiness.Observed, settled bool, phase modulePhase) error {
 	m.state.Phase = phase
 	failure, err := m.report(ctx, o, settled)
@@ -114,12 +114,12 @@ func (m *moduleRun) finishReconcile(ctx workflow.Context, started time.Time, f f
 	case m.RetryAt.IsZero():
 		m.state.Phase = phaseEnded
 	case f.Kind == fault.Unreachable && m.kyma.probe(m) != nil:
-		m.RetryAt = time.Time{} // It is parked.
+		m.RetryAt = time.Time{} // The module is parked.
 	}
 	return nil
 }
 
-// report writes a state into the Manifest's status, and tells the Kyma. It returns the fault of writing.
+// report writes a state into the Manifest's status and tells the Kyma. It returns the fault if the write failed.
 func (m *moduleRun) report(ctx workflow.Context, o readiness.Observed, settled bool) (fault.Fault, error) {
 	in := manifests.ReportInput{Ref: m.Ref, Observed: o, InputsDigest: m.state.InputsDigest, Settled: settled}
 	res, f, err := m.write(ctx, in)
@@ -136,8 +136,8 @@ func (m *moduleRun) report(ctx workflow.Context, o readiness.Observed, settled b
 	return fault.Fault{}, nil
 }
 
-// write writes a state into the Manifest's status: together with that of the Kyma if it shows the state at once and has nothing else
-// to do, or else by itself, with a kick for the Kyma.
+// write writes a state into the Manifest's status. If the state is settled and the Kyma is resting, the Kyma's next
+// report writes both statuses. Otherwise an activity writes only the Manifest's status, and kicks the Kyma.
 func (m *moduleRun) write(ctx workflow.Context, in manifests.ReportInput) (manifests.ReportResult, fault.Fault, error) {
 	if in.Settled && m.kyma.resting {
 		if report, err := m.kyma.takeReport(ctx, in); err != nil || !report.declined {

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// remove takes one pass of the removal. A purge interrupts it.
+// remove runs one pass of the removal. A purge interrupts it.
 func (m *moduleRun) remove(ctx workflow.Context) error {
 	_, started := m.Start(ctx)
 	m.does(ctx, "removing the module")
@@ -56,7 +56,7 @@ func (m *moduleRun) remove(ctx workflow.Context) error {
 	case manifests.OutcomeRefused:
 		return m.finishReconcile(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case manifests.OutcomeApplied:
-		// Somebody saw a deletion timestamp, but this Manifest has none.
+		// A kick named a deletion timestamp, but this Manifest has none.
 		m.state.Phase, m.state.Deleting = phaseReconcile, false
 	case manifests.OutcomeGone, manifests.OutcomeRemoved:
 		m.state.Phase = phaseEnded
@@ -68,7 +68,7 @@ func (m *moduleRun) remove(ctx workflow.Context) error {
 	return nil
 }
 
-// tellRemoval lets the removal of the Kyma go on, now that the module is removed.
+// tellRemoval lets the removal of the Kyma continue after the module was removed.
 func (m *moduleRun) tellRemoval(reason string) {
 	if m.kyma.state.Deleting {
 		m.kyma.Box.Put(kick.Kick{
@@ -77,7 +77,7 @@ func (m *moduleRun) tellRemoval(reason string) {
 	}
 }
 
-// followRemoval waits until another pass of the removal makes sense.
+// followRemoval waits until another pass of the removal can make progress.
 func (m *moduleRun) followRemoval(ctx workflow.Context) error {
 	m.waits(ctx, cmp.Or(m.state.Reported.Message, "the module to be removed"))
 	var seen uninstall.RemoveResult

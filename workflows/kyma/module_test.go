@@ -25,7 +25,7 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 			require.EqualValues(t, "Processing", in.Reported.State)
 			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
 		}
-		require.Equal(t, "made", in.Reported.Message, "the wait compares with what was last reported")
+		require.Equal(t, "made", in.Reported.Message, "the wait compares with the last reported state")
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	var last manifests.ReportInput
@@ -42,7 +42,7 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 	}, last)
 }
 
-func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
+func TestAReconcileThatCheckedTheHealthOfTheModuleNeedsNoWait(t *testing.T) {
 	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{
@@ -70,7 +70,7 @@ func TestWaitingForAModuleIsBenign(t *testing.T) {
 	require.Equal(t, 1, w.count("write Ready"))
 }
 
-func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
+func TestAWaitThatReachesItsDeadlineIsStartedAgain(t *testing.T) {
 	w := quietFixture()
 	started := time.Time{}
 	env := environment(t, w)
@@ -85,7 +85,7 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 	}
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Zero(t, w.count("write Error"), "a deadline is no error")
+	require.Zero(t, w.count("write Error"), "a passed deadline is no error")
 	require.Equal(t, 1, w.count("write Ready"))
 }
 
@@ -122,7 +122,7 @@ func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
 	require.Equal(t, 2, w.count("apply"))
 }
 
-func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testing.T) {
+func TestDeletedObjectsOfAFollowedModuleAreRecreatedWithBackoff(t *testing.T) {
 	w := quietFixture()
 	var reconciles []time.Time
 	env := environment(t, w)
@@ -143,9 +143,9 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 	}
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, reconciles, 7, "each time that something is gone there is another reconcile")
+	require.Len(t, reconciles, 7, "each deletion causes another reconcile")
 	for n := 2; n < len(reconciles); n++ {
-		require.Greater(t, reconciles[n].Sub(reconciles[n-1]), reconciles[n-1].Sub(reconciles[n-2]), "each time later than the time before")
+		require.Greater(t, reconciles[n].Sub(reconciles[n-1]), reconciles[n-1].Sub(reconciles[n-2]), "each wait is longer than the previous one")
 	}
 	require.Equal(t, readiness.ReasonResourcesMissing, reported[0].Observed.Reason)
 	require.Equal(t, shared.StateProcessing, reported[0].Observed.State)
@@ -153,10 +153,10 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 	require.Equal(t, shared.StateReady, reported[6].Observed.State)
 }
 
-func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
+func TestARejectedStepIsReportedAndSettles(t *testing.T) {
 	w := quietFixture()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer is not what it says it is")
+		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer does not match its digest")
 	}
 	var last manifests.ReportInput
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -171,7 +171,7 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	require.Equal(t, "InvalidManifest", last.Observed.Reason)
 }
 
-func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T) {
+func TestAMissingLayerIsAnErrorAtOnceAndRetriedSlowly(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	began := env.Now()
@@ -198,7 +198,7 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T)
 	require.GreaterOrEqual(t, again, 15*time.Minute)
 }
 
-func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
+func TestATransientFailureIsReportedAndRetried(t *testing.T) {
 	w := quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n <= 5 {
@@ -282,7 +282,7 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 			cancelled = true
 			return install.ApplyResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
-			return install.ApplyResult{}, errors.New("was not cancelled")
+			return install.ApplyResult{}, errors.New("was not canceled")
 		}
 	}
 	workOnModule(env, w)
@@ -291,7 +291,7 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 	_ = cancelled
 }
 
-// Deletion at every stage: whatever the run was doing, the next thing it does is to remove.
+// Whatever the run was doing when the deletion came, its next step is the removal.
 func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 	deletion := kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true}
 	stages := map[string]func(w *fixture, kicked func()){
@@ -311,7 +311,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 			}
 		},
-		"while the default custom resource is made": func(w *fixture, kicked func()) {
+		"while the default custom resource is created": func(w *fixture, kicked func()) {
 			w.wait = func(int, install.Followed) (readiness.Observed, error) {
 				return readiness.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
 			}
@@ -326,7 +326,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 				return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 			}
 		},
-		"while a failure is rested from": func(w *fixture, kicked func()) {
+		"while a failed step waits for its retry": func(w *fixture, kicked func()) {
 			w.apply = func(context.Context, int) (install.ApplyResult, error) {
 				return install.ApplyResult{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 			}
@@ -357,7 +357,7 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 	}
 }
 
-func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
+func TestAKickThatWronglyNamesADeletionRemovesNothing(t *testing.T) {
 	w := quietFixture()
 	w.remove = func(int) (uninstall.RemoveResult, error) {
 		return uninstall.RemoveResult{Outcome: manifests.OutcomeApplied}, nil
@@ -386,13 +386,13 @@ func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 	require.Equal(t, []string{"apply"}, w.steps())
 }
 
-// The next run would wait for it for ever, also once the Kyma is gone.
+// Otherwise the next run would wait for the module forever, even after the Kyma is gone.
 func TestAModuleThatSettlesWhileTheRunEndsIsNotCarried(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
-		time.Sleep(100 * time.Millisecond) // the workflow is notified before the step ends
+		time.Sleep(100 * time.Millisecond) // the workflow sees the signal before the step ends
 		return install.ApplyResult{Outcome: manifests.OutcomeApplied, Judged: true, Observed: readiness.Observed{State: shared.StateReady}}, nil
 	}
 	workOnModule(env, w)
@@ -414,5 +414,5 @@ func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	env = environment(t, second)
 	workFrom(env, second, next.Carry.Modules[0])
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"wait", "write Ready"}, second.steps(), "the next run continues where the first stopped")
+	require.Equal(t, []string{"wait", "write Ready"}, second.steps(), "the next run continues where the first one stopped")
 }

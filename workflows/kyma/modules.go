@@ -21,24 +21,25 @@ import (
 // stopTimeout is how long a run that continues as new waits for the steps of its modules before it cancels them.
 const stopTimeout = 30 * time.Second
 
-// route returns the box of the module that a kick asks for a step of, and nil for kicks about the Kyma.
+// route returns the box of the module that a kick requests a step for. It returns nil for a kick about the Kyma.
 func (r *run) route(k kick.Kick) *mailbox.Box {
 	if !k.Work || k.UID == "" {
 		return nil
 	}
 	m := r.module(k.Manifest())
 	if k.IfIdle && m.running && (m.state.Deleting || !k.Deleting) {
-		return &mailbox.Box{} // Somebody works on it, so nothing was lost.
+		return &mailbox.Box{} // The module is being worked on, so the kick is not needed.
 	}
 	return m.Box
 }
 
-// install installs the Manifests that a reconcile found to have new inputs, unless that was done in the background, and begins
-// what else is to be done for modules. A module that cannot be installed at once is installed by its own coroutine.
+// install installs the Manifests that have new inputs, unless the background activity has installed them, and starts
+// the remaining work on modules. A module that cannot be installed within the workflow task is installed by its own
+// coroutine.
 func (r *run) install(ctx workflow.Context, res resolve.Result, installed []install.Installed) {
 	since := r.Since
 	if since.IsZero() {
-		since = workflow.Now(ctx) // Nobody saw the change before this reconcile found it.
+		since = workflow.Now(ctx) // No watcher saw the change before this reconcile.
 	}
 	if idle := r.idle(res.Begin); len(idle) > 0 && !r.Background {
 		_ = r.Local.Install(ctx, r.Why("install or upgrade "+r.names(idle)), r.installs.InstallModules, install.ModulesInput{Manifests: idle, Since: since}, &installed)
@@ -64,7 +65,7 @@ func (r *run) install(ctx workflow.Context, res resolve.Result, installed []inst
 	r.begin(res.Removing, kick.Kick{Reason: "Manifest is being deleted", Urgent: true, Deleting: true, IfIdle: true})
 }
 
-// busy returns the Manifests that somebody works on.
+// busy returns the Manifests that have a running coroutine.
 func (r *run) busy() []kick.Ref {
 	var all []kick.Ref
 	for _, m := range r.modules {
@@ -75,13 +76,13 @@ func (r *run) busy() []kick.Ref {
 	return all
 }
 
-// idle returns those of the Manifests that nobody works on.
+// idle returns the Manifests that have no running coroutine.
 func (r *run) idle(manifests []kick.Ref) []kick.Ref {
 	busy := r.busy()
 	return slices.DeleteFunc(slices.Clone(manifests), func(ref kick.Ref) bool { return slices.Contains(busy, ref) })
 }
 
-// names names modules in a summary: the first of them, and how many more there are.
+// names returns the first module's name and the number of the others, for summaries.
 func (r *run) names(manifests []kick.Ref) string {
 	name := manifests[0].Name
 	if m := slices.IndexFunc(r.modules, func(m *moduleRun) bool { return m.Ref == manifests[0] }); m >= 0 {
@@ -93,7 +94,7 @@ func (r *run) names(manifests []kick.Ref) string {
 	return name
 }
 
-// begin begins the work on Manifests. With IfIdle, a Manifest is left alone if somebody works on it.
+// begin starts the work on Manifests. With IfIdle, it skips a Manifest that is being worked on.
 func (r *run) begin(manifests []kick.Ref, k kick.Kick) {
 	for _, ref := range manifests {
 		k.Work, k.Namespace, k.Name, k.UID = true, ref.Namespace, ref.Name, ref.UID
@@ -101,7 +102,7 @@ func (r *run) begin(manifests []kick.Ref, k kick.Kick) {
 	}
 }
 
-// module returns the work on a Manifest. It does not begin before the module's box has a kick.
+// module returns the work on a Manifest, and adds it if needed. The work does not start before its box has a kick.
 func (r *run) module(ref kick.Ref) *moduleRun {
 	at, found := slices.BinarySearchFunc(r.modules, ref, func(m *moduleRun, ref kick.Ref) int { return compareRefs(m.Ref, ref) })
 	if !found {
@@ -110,7 +111,7 @@ func (r *run) module(ref kick.Ref) *moduleRun {
 	return r.modules[at]
 }
 
-// compareRefs orders Manifests by name: decisions must not depend on the order of a map.
+// compareRefs orders Manifests by name and UID, so that decisions never depend on the order of a map.
 func compareRefs(a, b kick.Ref) int {
 	if order := strings.Compare(a.Name, b.Name); order != 0 {
 		return order
@@ -118,7 +119,7 @@ func compareRefs(a, b kick.Ref) int {
 	return strings.Compare(string(a.UID), string(b.UID))
 }
 
-// resumeModules continues the work that an earlier run carried.
+// resumeModules restores the work that an earlier run carried.
 func (r *run) resumeModules() {
 	for i := range r.state.Modules {
 		carried := r.state.Modules[i]
@@ -127,8 +128,8 @@ func (r *run) resumeModules() {
 	}
 }
 
-// work runs the modules: each in a coroutine of its own, which begins with a kick and ends when the Manifest has settled. So a
-// module that hangs delays neither the Kyma's own reconciles nor other modules.
+// work starts the coroutines of modules. Each starts with a kick and ends when its Manifest has settled. So a module
+// that hangs delays neither the Kyma's own reconciles nor other modules.
 func (r *run) work(ctx workflow.Context) {
 	for !r.stopping {
 		if err := workflow.Await(ctx, func() bool {
@@ -146,32 +147,32 @@ func (r *run) work(ctx workflow.Context) {
 	}
 }
 
-// pacedModule is the pace of a module that has no more work.
+// pacedModule is the pace of a module without work.
 type pacedModule struct {
 	ref  kick.Ref
 	pace pace.Pace
 }
 
-// forget removes a module that has no more work. Its pace is kept for as long as it counts: a module that settles and is kicked again
-// and again must not be worked on each time at once.
+// forget removes a module without work. It keeps the module's pace until the pace makes no kick wait: a module that
+// settles and is kicked again and again must stay rate limited.
 func (r *run) forget(m *moduleRun, now time.Time) {
 	r.modules = slices.DeleteFunc(r.modules, func(other *moduleRun) bool { return other == m })
 	r.paces = slices.DeleteFunc(r.paces, func(p pacedModule) bool { return p.ref == m.Ref || p.pace.IsOver(now) })
 	r.paces = append(r.paces, pacedModule{ref: m.Ref, pace: m.Pace})
 }
 
-// working reports whether a step of a module may still be running.
+// working reports whether a coroutine of a module is running.
 func (r *run) working() bool {
 	return slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.running })
 }
 
-// stopModules ends the work on all modules before the run continues as new. What a step answers still counts; a step that takes
-// too long is cancelled.
+// stopModules stops the work on all modules before the run continues as new. The results of running steps still
+// count. After stopTimeout it cancels the remaining steps.
 func (r *run) stopModules(ctx workflow.Context) error {
 	r.stopping, r.Ending = true, true
 	ended := func() bool { return !r.working() }
 	if ended() {
-		return nil // Even a wait that is over at once would start a timer.
+		return nil // Even a wait that is already over would start a timer.
 	}
 	in, err := workflow.AwaitWithTimeout(ctx, stopTimeout, ended)
 	if err != nil || in {
@@ -183,7 +184,7 @@ func (r *run) stopModules(ctx workflow.Context) error {
 	return workflow.Await(ctx, ended)
 }
 
-// carryModules returns the work that the next run continues.
+// carryModules returns the work for the next run.
 func (r *run) carryModules() []ModuleCarry {
 	var all []ModuleCarry
 	for _, m := range r.modules {
@@ -199,15 +200,15 @@ func (r *run) tell(k *kick.Kick) {
 	}
 }
 
-// probe returns the module that tries again whether the cluster can be reached, besides one; nil if there is none. That the cluster
-// cannot be reached is a fault of all modules in it: one probes it, and the others are parked.
+// probe returns the module that retries the cluster, other than besides, or nil if there is none. An unreachable
+// cluster is a fault of all modules in it: one of them probes the cluster, and the others are parked.
 func (r *run) probe(besides *moduleRun) *moduleRun {
 	return lists.First(r.modules, func(m *moduleRun) bool {
 		return m != besides && m.Fault.Kind == fault.Unreachable && !m.RetryAt.IsZero()
 	})
 }
 
-// unpark has the parked modules try again if the cluster answers, or else leaves them to the sweep.
+// unpark makes the parked modules retry if the cluster answers. Otherwise it leaves them to the sweep.
 func (r *run) unpark(answers bool) {
 	for _, m := range r.modules {
 		switch {

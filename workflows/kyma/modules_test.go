@@ -30,7 +30,7 @@ func ready() install.ApplyResult {
 	}
 }
 
-// beginning makes the first resolution begin these Manifests, and each later one those of which a module was named.
+// beginning makes the first resolution begin these Manifests. Each later one begins the Manifests of named modules.
 func (w *fixture) beginning(refs ...kick.Ref) {
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
@@ -41,7 +41,7 @@ func (w *fixture) beginning(refs ...kick.Ref) {
 	}
 }
 
-func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
+func TestAModuleThatHangsDelaysNeitherOthersNorItsKyma(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
@@ -56,11 +56,11 @@ func TestAModuleThatHangsHoldsUpNeitherOthersNorItsKyma(t *testing.T) {
 		case <-freed:
 			return ready(), nil
 		case <-time.After(5 * time.Second):
-			return install.ApplyResult{}, errors.New("nobody else got on")
+			return install.ApplyResult{}, errors.New("the other module did not get its turn")
 		}
 	}
 	w.sync = func(n int) (syncing.Result, error) {
-		if n == 2 { // for the edit, which came after the other module was installed
+		if n == 2 { // for the edit, which comes after the installation of the other module
 			close(freed)
 		}
 		return synced()
@@ -102,8 +102,8 @@ func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 		working bool
 		named   []string
 	}{
-		"a settled module is found by the resolution": {working: false, named: []string{"sample"}},
-		"one that is worked on is kicked":             {working: true},
+		"the resolution finds a settled module": {working: false, named: []string{"sample"}},
+		"a busy module is kicked":               {working: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -137,21 +137,21 @@ func TestTheReconcileUpdateWorksOnTheModulesThatItNames(t *testing.T) {
 			require.NoError(t, answer.err)
 			require.Equal(t, ReconcileResult{State: "Ready", Message: "Ready", Completed: true, Modules: []status.Module{sample}}, answer.result)
 			require.ErrorContains(t, unknown.err, `the Kyma has no module "smaple"`)
-			require.Equal(t, 2, w.count("apply"), "a settled module is compared with its cluster, too")
+			require.Equal(t, 2, w.count("apply"), "a settled module is compared with its cluster too")
 			require.Equal(t, c.named, w.named[1])
 		})
 	}
 }
 
-// That a cluster cannot be reached is a fault of the cluster: one module tries again for all.
+// An unreachable cluster is a fault of the cluster, not of a module. So one module retries for all.
 func TestOneModuleProbesAnUnreachableClusterForAll(t *testing.T) {
 	refs := []kick.Ref{{Namespace: "kcp-system", Name: "m1", UID: "1"}, {Namespace: "kcp-system", Name: "m2", UID: "2"}, {Namespace: "kcp-system", Name: "m3", UID: "3"}}
 	for name, c := range map[string]struct {
-		// answersAfter is after how many attempts the cluster answers.
+		// answersAfter is the number of attempts after which the cluster answers.
 		answersAfter, attempts int
 	}{
-		"that stays away": {answersAfter: 100, attempts: len(refs) + unreachableAttempts},
-		"that comes back": {answersAfter: len(refs) + 2, attempts: len(refs) + 2 + len(refs)},
+		"that stays unreachable": {answersAfter: 100, attempts: len(refs) + unreachableAttempts},
+		"that answers again":     {answersAfter: len(refs) + 2, attempts: len(refs) + 2 + len(refs)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -209,7 +209,7 @@ func TestAReconcileThatReachesTheClusterFreesTheParkedModules(t *testing.T) {
 	require.Equal(t, map[kick.Ref]int{manifestRef: 2, other: 2}, applied)
 }
 
-// The label stops the plan of a Kyma, not its modules: drift, retries and removals go on.
+// The label stops the plan of a Kyma but not its modules: drift detection, retries and removals continue.
 func TestTheModulesOfASkippedKymaAreWorkedOn(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -224,15 +224,15 @@ func TestTheModulesOfASkippedKymaAreWorkedOn(t *testing.T) {
 	require.Equal(t, 1, w.count("write Ready"))
 }
 
-// The sweep cannot see from outside whether somebody works on a module.
-func TestAModuleThatIsWorkedOnIgnoresKicksThatAreForIdleOnes(t *testing.T) {
+// The sweep cannot see whether a coroutine is working on a module.
+func TestABusyModuleIgnoresKicksForIdleModules(t *testing.T) {
 	for name, c := range map[string]struct {
 		waits, deleting bool
 		applied         int
 	}{
-		"it waits to become ready":                   {waits: true, applied: 1},
-		"it has settled":                             {applied: 2},
-		"its removal is work that has not begun yet": {waits: true, deleting: true, applied: 1},
+		"it waits to become ready":      {waits: true, applied: 1},
+		"it has settled":                {applied: 2},
+		"its removal has not begun yet": {waits: true, deleting: true, applied: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -313,8 +313,8 @@ func TestANoisyModuleSlowsOnlyItself(t *testing.T) {
 	require.InDelta(t, at, quiet, float64(100*time.Millisecond))
 }
 
-// A workflow task that fails stops all modules of a Kyma, so nothing that an activity answers may make it fail.
-func TestTheWorkGoesOnWhateverAnActivityAnswers(t *testing.T) {
+// A failing workflow task stops all modules of a Kyma. So no answer of an activity may make a task fail.
+func TestTheWorkContinuesWhateverAnActivityAnswers(t *testing.T) {
 	outcomes := []manifests.Outcome{
 		"", "of a later release", manifests.OutcomeApplied, manifests.OutcomeGone, manifests.OutcomeNotOurs, manifests.OutcomeDeleting, manifests.OutcomeSkipped,
 		manifests.OutcomeUnmanaged, manifests.OutcomeShared, manifests.OutcomeRefused, manifests.OutcomeIncomplete, manifests.OutcomeLater,

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 )
 
-// step is what a Kyma's run does next.
+// step is the next thing that a Kyma's run does.
 type step string
 
 const (
@@ -21,13 +21,13 @@ const (
 	stepComplete  step = "complete"
 )
 
-// situation is all that the decision depends on.
+// situation holds everything that decide depends on.
 type situation struct {
 	Gone, Deleting, Reconciled bool
-	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
+	// Pending is true if a kick waits to be acted on. Due is true if the kick or a retry is due.
 	Pending, Due, OnlyManifests bool
 	NeedsReconcile              bool
-	// Reports is true when modules wait for their reports.
+	// Reports is true if modules wait for the Kyma to write their states.
 	Reports bool
 	// Working is true while a module has work.
 	Working                bool
@@ -45,15 +45,15 @@ func (r *run) next(ctx workflow.Context) step {
 		Working:        !r.isIdle(),
 		Due:            isDue,
 		OnlyManifests:  r.Box.Pending.Count > 0 && r.Box.Pending.OnlyManifests && !r.retryDue(now) && !r.LaterDue(now),
-		Reports:        len(r.reports) > 0 && (r.Box.Pending.Count == 0 || r.Box.Pending.OnlyManifests), // a report takes these kicks
+		Reports:        len(r.reports) > 0 && (r.Box.Pending.Count == 0 || r.Box.Pending.OnlyManifests), // a report answers these kicks
 		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
 		MustContinue:   r.MustContinue(ctx, r.isQuiet() && !r.Local.Ran(now)),
 		NewBuild:       isDue && r.NewBuild(ctx) || r.mustRenew(ctx),
 	})
 }
 
-// decide decides. A run that cannot be wrong about its resource being gone ends first; one that
-// should continue as new does so before it acts; then the due work, by what it is about.
+// decide returns the next step. A run completes first if its resource is gone and nothing is left to do. A run that
+// should continue as new does so before it acts. Then comes the due step.
 func decide(s situation) step {
 	switch {
 	case s.Gone && !s.Pending && !s.Working:

@@ -14,12 +14,12 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 		s    situation
 		want step
 	}{
-		"a run that has not reconciled yet reconciles":                {situation{}, stepReconcile},
+		"a new run reconciles first":                                  {situation{}, stepReconcile},
 		"a run asked to continue as new reconciles first":             {situation{MustContinue: true}, stepReconcile},
-		"without anything due it sleeps":                              {situation{Reconciled: true}, stepSleep},
+		"a run without due work sleeps":                               {situation{Reconciled: true}, stepSleep},
 		"a due kick leads to a reconcile":                             {situation{Reconciled: true, Due: true}, stepReconcile},
 		"a state of a Manifest leads to a report":                     {situation{Reconciled: true, Due: true, OnlyManifests: true}, stepReport},
-		"a report that saw moved inputs leads to a reconcile":         {situation{Reconciled: true, Due: true, OnlyManifests: true, NeedsReconcile: true}, stepReconcile},
+		"a report that found changed inputs leads to a reconcile":     {situation{Reconciled: true, Due: true, OnlyManifests: true, NeedsReconcile: true}, stepReconcile},
 		"a Kyma under deletion is removed":                            {situation{Reconciled: true, Due: true, Deleting: true}, stepRemove},
 		"a Kyma under deletion sleeps between steps":                  {situation{Reconciled: true, Deleting: true}, stepSleep},
 		"a new build continues as new before it acts":                 {situation{Reconciled: true, Due: true, NewBuild: true}, stepContinue},
@@ -28,31 +28,31 @@ func TestWhatAKymaRunDoesNext(t *testing.T) {
 		"a gone Kyma ends the run rather than continue as new":        {situation{Reconciled: true, Gone: true, MustContinue: true}, stepComplete},
 		"a kick after the last reconcile means one more, gone or not": {situation{Reconciled: true, Gone: true, Pending: true, Due: true}, stepReconcile},
 		"a kick whose time has not come keeps a gone run open":        {situation{Reconciled: true, Gone: true, Pending: true}, stepSleep},
-		"a retry for a Kyma that is gone is not waited for":           {situation{Reconciled: true, Gone: true, Due: true}, stepComplete},
+		"a gone run does not wait for a retry":                        {situation{Reconciled: true, Gone: true, Due: true}, stepComplete},
 		"a gone run that has to wait may continue as new":             {situation{Reconciled: true, Gone: true, Pending: true, MustContinue: true}, stepContinue},
-		"states of modules say nothing of a Kyma that is gone":        {situation{Reconciled: true, Gone: true, Pending: true, OnlyManifests: true, Working: true}, stepForget},
+		"states of modules do not matter once the Kyma is gone":       {situation{Reconciled: true, Gone: true, Pending: true, OnlyManifests: true, Working: true}, stepForget},
 		"the work on a module keeps a gone run open":                  {situation{Reconciled: true, Gone: true, Working: true}, stepSleep},
-		"a removal under a new build continues as new at first":       {situation{Reconciled: true, Due: true, Deleting: true, NewBuild: true}, stepContinue},
-		"a removal is not shortened by a state of a Manifest":         {situation{Reconciled: true, Due: true, Deleting: true, OnlyManifests: true}, stepRemove},
+		"a removal under a new build continues as new first":          {situation{Reconciled: true, Due: true, Deleting: true, NewBuild: true}, stepContinue},
+		"a state of a Manifest does not shorten a removal":            {situation{Reconciled: true, Due: true, Deleting: true, OnlyManifests: true}, stepRemove},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, decide(tc.s)) })
 	}
 }
 
-func TestWhatIsDoneNextForAModule(t *testing.T) {
+func TestWhatAModuleRunDoesNext(t *testing.T) {
 	cases := map[string]struct {
 		s    moduleSituation
 		want moduleStep
 	}{
 		"a new run reconciles":                                     {moduleSituation{}, moduleReconcile},
 		"a new run of a Manifest under deletion removes":           {moduleSituation{Deleting: true}, moduleRemove},
-		"what is applied is followed":                              {moduleSituation{Phase: phaseFollow}, moduleFollow},
+		"an applied module is followed":                            {moduleSituation{Phase: phaseFollow}, moduleFollow},
 		"a due kick interrupts following":                          {moduleSituation{Phase: phaseFollow, Due: true}, moduleReconcile},
 		"a deletion interrupts following":                          {moduleSituation{Phase: phaseFollow, Due: true, Deleting: true}, moduleRemove},
-		"after a failure it rests":                                 {moduleSituation{Phase: phaseRest}, moduleSleep},
+		"a module rests after a failure":                           {moduleSituation{Phase: phaseRest}, moduleSleep},
 		"a due retry reconciles":                                   {moduleSituation{Phase: phaseRest, Due: true}, moduleReconcile},
-		"the removal goes on":                                      {moduleSituation{Phase: phaseRemove, Deleting: true}, moduleRemove},
+		"the removal continues":                                    {moduleSituation{Phase: phaseRemove, Deleting: true}, moduleRemove},
 		"the removal is followed":                                  {moduleSituation{Phase: phaseFollowRemoval, Deleting: true}, moduleFollowRemoval},
 		"a settled Manifest ends the run":                          {moduleSituation{Phase: phaseEnded}, moduleEnd},
 		"a kick after the last reconcile means one more reconcile": {moduleSituation{Phase: phaseEnded, Pending: true, Due: true}, moduleReconcile},

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// waitingFixture is a Kyma whose first reconcile asks for another at a moment.
+// waitingFixture returns a Kyma whose first reconcile asks for another one at a given time.
 func waitingFixture(at time.Time) *fixture {
 	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
@@ -42,18 +42,18 @@ func TestAReconcileThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
 		require.Equal(t, 1, w.count("resolve"))
 		require.Contains(t, workflowtest.ViewOf(t, env).WaitingFor, "the maintenance window at ")
 	}, 24*time.Hour)
-	// A Manifest that changes meanwhile leads to a report, and the timer stays.
+	// If a Manifest changes during the wait, the run writes a report and keeps the timer.
 	kickAt(env, 25*time.Hour, kick.Kick{Reason: "Manifest changed", Kind: "Manifest"})
 	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.count("resolve")) }, 71*time.Hour)
 	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.count("resolve")) }, 72*time.Hour+time.Minute)
 	endKyma(env, w, 100*time.Hour)
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, c.activities["ReconcileInBackground"], 1, "a window begins for many: an edit comes first")
+	require.Len(t, c.activities["ReconcileInBackground"], 1, "a window starts for many Kymas, so edits come first")
 }
 
-// The moment may pass while the cluster cannot be reached: then what failed is tried again as everything is.
-func TestAMomentThatPassedWithoutAReconcileIsNoReasonToReconcileAllTheTime(t *testing.T) {
+// The time may pass while the cluster is unreachable. The failed reconcile is then retried with the usual backoff.
+func TestAMissedNextReconcileCausesNoHotLoop(t *testing.T) {
 	env := environment(t, quietFixture())
 	start := env.Now()
 	w := waitingFixture(start.Add(time.Hour))
@@ -71,7 +71,7 @@ func TestAMomentThatPassedWithoutAReconcileIsNoReasonToReconcileAllTheTime(t *te
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestWaitingForAWindowKeepsNothingElseWaiting(t *testing.T) {
+func TestWaitingForAWindowDelaysNothingElse(t *testing.T) {
 	env := environment(t, quietFixture())
 	start := env.Now()
 	w := waitingFixture(start.Add(72 * time.Hour))
@@ -113,8 +113,8 @@ func TestAPacedRemovalWaitsForItsTurn(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// What many Kymas are asked to reconcile again at the same instant does not wake them all in the same second.
-func TestKymasThatWaitForTheSameMomentWakeOneAfterTheOther(t *testing.T) {
+// Many Kymas may be asked to reconcile at the same time. They must not all wake in the same second.
+func TestKymasThatWaitForTheSameTimeWakeOneAfterTheOther(t *testing.T) {
 	const kymas = 60
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	begins := start.Add(time.Hour)

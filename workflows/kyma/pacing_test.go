@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// rolloutKick is a change of the catalog whose turn comes at a moment.
+// pacedKick is a kick for a change of the catalog that has its turn at a given time.
 func pacedKick(at time.Time) kick.Kick {
 	return kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "m", ResourceVersion: "7", NotBefore: &at}
 }
@@ -23,12 +23,12 @@ func TestWhatEndsTheWaitOfAPacedKick(t *testing.T) {
 		kick       kick.Kick
 		reconciles int
 	}{
-		"not a Manifest's state":                              {aboutManifest, 1},
-		"not a Manifest that settled":                         {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
-		"not a sweep that finds the same change":              {pacedKick(time.Time{}), 1},
-		"a change of the Kyma itself":                         {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
-		"a change of its access, which nobody spreads":        {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
-		"somebody who asks for a reconcile, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
+		"not a Manifest's state":                           {aboutManifest, 1},
+		"not a Manifest that settled":                      {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
+		"not a sweep that finds the same change":           {pacedKick(time.Time{}), 1},
+		"a change of the Kyma itself":                      {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
+		"a change of its access, which is not paced":       {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
+		"a requested reconcile, for example by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietFixture()
@@ -41,7 +41,7 @@ func TestWhatEndsTheWaitOfAPacedKick(t *testing.T) {
 			kickAt(env, time.Minute, pacedKick(start.Add(2*time.Hour)))
 			kickAt(env, 10*time.Minute, tc.kick)
 			env.RegisterDelayedCallback(func() {
-				require.Equal(t, tc.reconciles, w.count("resolve"), "checks of the catalog before the turn has come")
+				require.Equal(t, tc.reconciles, w.count("resolve"), "resolutions before the turn")
 				if tc.kick.Kind == "Manifest" {
 					require.Equal(t, 2, w.count("report"), "the Manifest's state is in the status at once")
 					require.Contains(t, workflowtest.ViewOf(t, env).WaitingFor, "its turn at ")

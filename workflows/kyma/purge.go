@@ -15,8 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-// purgeModules has what remains of these Manifests forced. Waiting says what the removal waits for, and again is as for
-// reportRemoval.
+// purgeModules purges these Manifests. waiting says what the removal waits for. For the parameter again, see reportRemoval.
 func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again bool, waiting string) error {
 	r.Doing(ctx, "purging")
 	admitted, err := r.admitPurge(ctx, manifests)
@@ -33,12 +32,13 @@ func (r *run) purgeModules(ctx workflow.Context, manifests []kick.Ref, again boo
 	return r.reportRemoval(ctx, status.ReportInput{Waiting: waiting, Purging: true}, again)
 }
 
-// admitPurge asks the removal budget once whether the modules may be purged.
+// admitPurge asks the removal budget whether the modules may be purged. It asks no more once the budget has admitted
+// the purge.
 func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, error) {
 	if r.state.Purge.Begun {
 		return true, nil
 	}
-	summary := fmt.Sprintf("ask the removal budget before %d Manifests are purged", len(manifests))
+	summary := fmt.Sprintf("ask the removal budget to purge %d Manifests", len(manifests))
 	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, r.Why(summary)), r.purges.AdmitPurge, purge.AdmitInput{Ref: r.Ref}).Get(ctx, nil)
 	if temporal.IsCanceledError(err) {
 		return false, err
@@ -51,7 +51,7 @@ func (r *run) admitPurge(ctx workflow.Context, manifests []kick.Ref) (bool, erro
 	return true, nil
 }
 
-// purgeRemote removes by force what is ours in the remote cluster, or abandons it, and then releases the Kyma.
+// purgeRemote removes our objects in the remote cluster by force, or abandons them, and then releases the Kyma.
 func (r *run) purgeRemote(ctx workflow.Context) error {
 	p := &r.state.Purge
 	var res syncing.Result
@@ -76,25 +76,25 @@ func (r *run) purgeRemote(ctx workflow.Context) error {
 	return r.release(ctx, "release the finalizer of the purged Kyma: "+p.Forced.String(), abandoned)
 }
 
-// ErrTypeNotReconciled is the type of the retryable error of a purge for which the Kyma could not be read in time.
+// ErrTypeNotReconciled is the type of the retryable error of a purge whose run could not read the Kyma in time.
 const ErrTypeNotReconciled = "KymaNotLookedAt"
 
-// ErrTypeNotDeleting is the type of the error with which a purge of a Kyma is refused that is not being deleted.
+// ErrTypeNotDeleting is the type of the error of a purge for a Kyma that is not being deleted.
 const ErrTypeNotDeleting = "KymaIsNotBeingDeleted"
 
 func errNotDeleting() error {
-	return temporal.NewNonRetryableApplicationError("only a Kyma that is being deleted can be purged: delete it first", ErrTypeNotDeleting, nil)
+	return temporal.NewNonRetryableApplicationError("the Kyma is not being deleted: delete it before you purge it", ErrTypeNotDeleting, nil)
 }
 
-// askPurge has what remains of the module forced.
+// askPurge requests a purge of the module.
 func (m *moduleRun) askPurge(reason string) {
 	m.Box.Put(kick.Kick{Reason: reason, Urgent: true, Deleting: true})
 	m.Box.Pending.Purge = true
 }
 
-// purgeNow makes the next check of the removal purge, and answers when it has ended. A run that does not know of a
-// deletion reads the Kyma first: the caller may have come before the kick, or with the start of the run. What a Kyma that is gone
-// left is purged at once.
+// purgeNow makes the next check of the removal purge, and returns when the check has ended. If the run does not know
+// of a deletion, it first reads the Kyma: the update may arrive before the kick, or start the run. If the Kyma is
+// gone, its remaining modules are purged at once.
 func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	if !r.state.Deleting {
 		reconciled, err := r.reconcileNow(ctx, ReconcileRequest{})
@@ -104,7 +104,7 @@ func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 		case r.gone():
 			return r.purgeLeft(ctx)
 		case !r.state.Deleting && !reconciled.Completed:
-			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be read in time, try again", ErrTypeNotReconciled)
+			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be read in time; send the update again", ErrTypeNotReconciled)
 		case !r.state.Deleting:
 			return ReconcileResult{}, errNotDeleting()
 		}
@@ -120,7 +120,7 @@ func (r *run) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 	return reconciled, err
 }
 
-// purgeLeft has the modules purged that a Kyma left which is gone, and answers when that has been tried.
+// purgeLeft purges the modules that a Kyma left behind, and returns when each purge has been attempted.
 func (r *run) purgeLeft(ctx workflow.Context) (ReconcileResult, error) {
 	for _, m := range r.modules {
 		m.askPurge("a purge was requested")

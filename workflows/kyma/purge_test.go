@@ -20,11 +20,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// blockedFixture is a Kyma under deletion whose one Manifest is blocked until somebody forces it.
+// blockedFixture is a Kyma under deletion with one Manifest that is blocked until it is purged.
 type blockedFixture struct {
 	*fixture
 	env *testsuite.TestWorkflowEnvironment
-	// deleted is when the deletion began, grace the present grace period, orderly the flag's.
+	// deleted is when the deletion began, grace the current grace period, orderly the value of the flag.
 	deleted        time.Time
 	grace, orderly time.Duration
 	blocked        bool
@@ -62,7 +62,7 @@ func newBlockedFixture(t *testing.T) *blockedFixture {
 
 func (h *blockedFixture) since() time.Duration { return h.env.Now().Sub(h.deleted) }
 
-// served makes the purge of the Manifest succeed, and the Manifest go some time later.
+// served makes the purge of the Manifest succeed. The Manifest is gone some time later.
 func (h *blockedFixture) served(after time.Duration) {
 	h.purge = func(int, purge.Input) (purge.Result, error) {
 		h.env.RegisterDelayedCallback(func() {
@@ -80,11 +80,11 @@ func (h *blockedFixture) run(t *testing.T) {
 	require.Equal(t, 1, h.count("release"))
 }
 
-func TestABlockedKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T) {
+func TestABlockedKymaIsPurgedAfterItsGracePeriodAndIsGoneWithinAMinute(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(5 * time.Second)
 	h.env.RegisterDelayedCallback(func() {
-		require.Zero(t, h.count("admit purge"), "nothing is forced before")
+		require.Zero(t, h.count("admit purge"), "nothing is forced before the grace period ends")
 		require.Equal(t, "the modules to be removed; purge at "+h.deleted.Add(24*time.Hour).UTC().Format(time.RFC3339), workflowtest.ViewOf(t, h.env).WaitingFor)
 	}, 24*time.Hour-time.Second)
 	h.run(t)
@@ -98,7 +98,7 @@ func TestABlockedKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing
 	require.True(t, h.reports[len(h.reports)-1].Purging)
 }
 
-func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatNotifiesOfIt(t *testing.T) {
+func TestAShortenedGracePeriodCountsFromTheNextKick(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 2 * time.Hour }, time.Hour)
@@ -108,7 +108,7 @@ func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatNotifiesOfIt(t *testin
 	require.Less(t, h.sentAt, 2*time.Hour+2*time.Second)
 }
 
-func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T) {
+func TestAnExtendedGracePeriodIsReadWhenTheOldOneEnds(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 48 * time.Hour }, 24*time.Hour-time.Second)
@@ -117,8 +117,8 @@ func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T
 	require.Less(t, h.sentAt, 48*time.Hour+time.Minute)
 }
 
-func TestWhereTheGraceIsOverAtTheFirstReconcileAnOrderlyRemovalIsTriedFirst(t *testing.T) {
-	// Such as after the loss of Temporal's database, or after a day without any instance.
+func TestAnOrderlyRemovalIsTriedFirstEvenIfTheGracePeriodIsOver(t *testing.T) {
+	// For example after the loss of Temporal's database, or after a day without any running instance.
 	h := newBlockedFixture(t)
 	h.deleted = h.deleted.Add(-48 * time.Hour)
 	h.served(time.Second)
@@ -145,7 +145,7 @@ func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
 	require.Greater(t, h.sentAt, 22*time.Minute)
 }
 
-// refusing makes deleting one Manifest be refused in each reconcile until it is over.
+// refusing makes each reconcile fail to delete one Manifest until a given time.
 func (h *blockedFixture) refusing(until func() bool) {
 	answer := h.delete
 	h.delete = func(n int) (resolve.DeleteResult, error) {
@@ -159,7 +159,7 @@ func (h *blockedFixture) refusing(until func() bool) {
 	}
 }
 
-func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(t *testing.T) {
+func TestARefusedDeletionIsReportedAndDoesNotBlockThePurgeOfOtherManifests(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 26*time.Hour })
@@ -182,7 +182,7 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 	require.True(t, h.reports[len(h.reports)-1].Purging)
 }
 
-func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
+func TestThePurgeUpdatePurgesEvenIfOneDeletionIsRefused(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 2*time.Hour })
@@ -194,7 +194,7 @@ func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
 }
 
 func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
-	// The reconcile that was planned came an hour late: nothing was running.
+	// The planned reconcile came an hour late: nothing was running.
 	h := newBlockedFixture(t)
 	h.grace = 0
 	h.served(time.Second)
@@ -207,7 +207,7 @@ func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
 	require.GreaterOrEqual(t, h.sentAt, 10*time.Minute)
 }
 
-func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
+func TestTheDeadlineSurvivesContinueAsNew(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.env.RegisterDelayedCallback(func() { h.env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 23*time.Hour)
 	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
@@ -223,7 +223,7 @@ func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
 	require.Less(t, second.sentAt, 24*time.Hour+5*time.Second)
 }
 
-func TestWhatAPurgeForcedIsShownAndThePurgeGoesOnAtOnce(t *testing.T) {
+func TestForcedObjectsAreShownAndThePurgeContinuesAtOnce(t *testing.T) {
 	h := newBlockedFixture(t)
 	forcedAt := time.Duration(0)
 	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
@@ -238,22 +238,22 @@ func TestWhatAPurgeForcedIsShownAndThePurgeGoesOnAtOnce(t *testing.T) {
 	view := workflowtest.ViewOf(t, h.env)
 	require.Contains(t, view.Markdown(), "4 objects were forced: Sample a/one, ConfigMap a/two, Kyma kyma-system/default and 1 more")
 	require.Less(t, forcedAt-h.sentAt, time.Second)
-	require.Less(t, h.goneAt-forcedAt, 10*time.Second, "nobody has to notify the Kyma of it")
+	require.Less(t, h.goneAt-forcedAt, 10*time.Second, "the Kyma needs no kick for it")
 }
 
-func TestALostClusterIsAbandonedAfterTheGraceAndThatIsSaid(t *testing.T) {
+func TestALostClusterIsAbandonedAfterTheGracePeriodAndReported(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(20 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableNetwork", "connection refused")
 	}
 	h.run(t)
-	require.Equal(t, 3, h.count("cleanup by force"), "one blip is not enough")
+	require.Equal(t, 3, h.count("cleanup by force"), "one failure is not enough")
 	require.Contains(t, h.abandoned, "connection refused")
 	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
 }
 
-func TestWhatIsNotTriedAgainByItselfIsTriedAgainByAPurgeAtOnce(t *testing.T) {
+func TestAPurgeRetriesARejectedCleanupAtOnce(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(5 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
@@ -293,7 +293,7 @@ func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
 	require.Equal(t, 1, h.count("cleanup"))
 }
 
-func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
+func TestThePurgeUpdateSkipsTheGracePeriodButNotTheCheck(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	answer := &updateAnswer{}
@@ -309,7 +309,7 @@ func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
 	require.Greater(t, h.count("delete"), attempts)
 }
 
-func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
+func TestThePurgeUpdateIsRefusedIfTheKymaIsNotBeingDeleted(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
@@ -325,11 +325,11 @@ func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
 	require.Zero(t, w.count("admit purge"))
 }
 
-func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
+func TestAPurgeForcesTheModulesThatAGoneKymaLeft(t *testing.T) {
 	for name, c := range map[string]struct{ gone, at time.Duration }{
-		"while the workflow removes it":           {at: time.Hour},
-		"by a workflow that the update starts":    {},
-		"of a Kyma that was released by a person": {gone: time.Hour, at: time.Hour + time.Second},
+		"while the workflow removes it":        {at: time.Hour},
+		"in a workflow that the update starts": {},
+		"for a Kyma that a user has released":  {gone: time.Hour, at: time.Hour + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newBlockedFixture(t)
@@ -359,8 +359,8 @@ func TestAPurgeForcesWhatAKymaThatIsGoneLeft(t *testing.T) {
 	}
 }
 
-// The command that asks has read the live objects; the run may hear of the deletion later, or never.
-func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
+// The purge command has read the live objects. The run may get the kick for the deletion later, or never.
+func TestAPurgeUpdateBeforeTheKickForTheDeletionReadsTheKymaFirst(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.served(time.Second)
 	deleting, quiet := h.sync, quietFixture()
@@ -376,7 +376,7 @@ func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
 	require.Equal(t, 1, h.count("admit purge"))
 }
 
-func TestAPurgeUpdateToARunThatHasOnlyJustStartedReadsFirst(t *testing.T) {
+func TestAPurgeUpdateThatStartsARunReadsTheKymaFirst(t *testing.T) {
 	for name, deleting := range map[string]bool{"a Kyma under deletion is purged": true, "another one is refused": false} {
 		t.Run(name, func(t *testing.T) {
 			h := newBlockedFixture(t)

@@ -16,17 +16,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
-// reconcile is one whole reconcile of the Kyma: the modules that its remote owner asks for, the Manifests that follow, the
-// status. One that could not read the remote Kyma changes no Manifest.
+// reconcile is one whole reconcile of the Kyma: it reads the modules that the remote Kyma requests, writes Manifests,
+// and writes the status. If it could not read the remote Kyma, it changes no Manifest.
 func (r *run) reconcile(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
-		r.Background = true // such as at the beginning of a maintenance window, which concerns many
+		r.Background = true // for example at the start of a maintenance window, which affects many Kymas
 	}
 	r.note(pending.Seen)
 	r.Doing(ctx, "reconciling: "+cmp.Or(pending.Reason, "started"))
 	if owed := r.state.OwedDigest; owed != "" {
-		if r.state.OwedDigest = ""; r.Background { // its turn may be far off
+		if r.state.OwedDigest = ""; r.Background { // the turn may be far off
 			if err := r.aggregate(ctx, owed, pending.Gone); err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ func (r *run) reconcile(ctx workflow.Context) error {
 	return r.endReconcile(ctx, started, r.aggregate(ctx, res.InputsDigest, pending.Gone))
 }
 
-// synchronize runs the sync with the remote cluster. It returns true when the reconcile ends here, because
-// the Kyma is gone or being deleted.
+// synchronize synchronizes the remote cluster. It returns true if the Kyma is gone or being deleted, which ends the
+// reconcile.
 func (r *run) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
 	const summary = "synchronize the remote cluster"
@@ -70,7 +70,7 @@ func (r *run) synchronize(ctx workflow.Context) (bool, error) {
 	return r.synchronized(res, err)
 }
 
-// synchronized notes the outcome of a synchronization.
+// synchronized records the result of a synchronization.
 func (r *run) synchronized(res syncing.Result, err error) (bool, error) {
 	if temporal.IsCanceledError(err) {
 		return true, err
@@ -84,8 +84,8 @@ func (r *run) synchronized(res syncing.Result, err error) (bool, error) {
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 
-// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background, and begins the work on their
-// modules, named ones included. What it returns is empty where that failed.
+// resolveModules writes the Manifests that the Kyma requests, unless the background activity has written them, and
+// starts the work on their modules and on named ones. Its result is empty if it failed.
 func (r *run) resolveModules(ctx workflow.Context, done background.Result) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
@@ -109,14 +109,14 @@ func (r *run) resolveModules(ctx workflow.Context, done background.Result) (reso
 	r.state.ResolveFault, r.Since = res.Fault, time.Time{}
 	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
 	if soon := workflow.Now(ctx).Add(minNextReconcile); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {
-		// The clock of the worker that answered is behind.
+		// The clock of the worker that answered is slow.
 		r.state.NextReconcile = soon
 	}
 	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
 	return res, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
 }
 
-// ends notes that the Kyma is gone or being deleted, and tells whether either is so.
+// ends records that the Kyma is gone or being deleted, and reports whether it is either.
 func (r *run) ends(gone, deleting bool) bool {
 	if gone {
 		r.state.Last = status.ReportResult{Outcome: status.OutcomeGone}
@@ -128,7 +128,7 @@ func (r *run) ends(gone, deleting bool) bool {
 	return gone || deleting
 }
 
-// endReconcile ends the reconcile, whatever its outcome.
+// endReconcile ends the reconcile, whatever its result.
 func (r *run) endReconcile(ctx workflow.Context, started time.Time, err error) error {
 	if err != nil {
 		return err
@@ -142,16 +142,17 @@ func (r *run) endReconcile(ctx workflow.Context, started time.Time, err error) e
 	return nil
 }
 
-// minNextReconcile is how soon a reconcile that asks for another gets it.
+// minNextReconcile is the minimum wait before a reconcile that the last one asked for.
 const minNextReconcile = 5 * time.Second
 
-// nextReconcileSpread is the span over which the fleet is reconciled when a window begins for all of it.
+// nextReconcileSpread is the span over which Kymas reconcile if a maintenance window starts for all of them.
 const nextReconcileSpread = 30 * time.Second
 
-// waitForNextReconcile sets the durable timer that the last reconcile asked for, unless a failed one is retried before.
+// waitForNextReconcile sets the durable timer that the last reconcile asked for, unless a retry comes earlier.
 func (r *run) waitForNextReconcile(ctx workflow.Context) {
 	if !r.state.NextReconcile.After(workflow.Now(ctx)) {
-		// Its time came, and the reconcile failed before it could ask for another: it is retried as every other.
+		// The time has passed, and the reconcile failed before it could ask for another: the general backoff retries
+		// it.
 		r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = time.Time{}, "", false
 	}
 	if r.state.NextReconcile.IsZero() || r.state.Deleting {
@@ -163,8 +164,8 @@ func (r *run) waitForNextReconcile(ctx workflow.Context) {
 	}
 }
 
-// reconcileAgainIfNeeded makes one more reconcile pending where the report saw that the inputs changed. A reconcile that
-// failed is repeated by its retry or by a change, never by this. A change of what many Kymas share waits for the
+// reconcileAgainIfNeeded adds a kick if the report found changed inputs. It adds none if the reconcile failed,
+// because a retry or a change repeats a failed reconcile. If the change affects many Kymas, the kick waits for this
 // Kyma's turn.
 func (r *run) reconcileAgainIfNeeded() {
 	last := r.state.Last
@@ -178,8 +179,8 @@ func (r *run) reconcileAgainIfNeeded() {
 	r.Box.Put(k)
 }
 
-// worst is the fault that decides when the reconcile is repeated: one that can be retried before one that
-// waits for a change.
+// worst returns the fault that decides when to repeat the reconcile. A retryable fault comes before one that waits
+// for a change.
 func (r *run) worst() fault.Fault {
 	var faults fault.Parts
 	if !r.state.Deleting {

@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
 )
 
-// remove takes one step of the removal of a Kyma, which package removal decides.
+// remove takes one step of the removal of a Kyma. Package removal decides which.
 func (r *run) remove(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
 	r.note(pending.Seen)
@@ -30,8 +30,8 @@ func (r *run) remove(ctx workflow.Context) error {
 	}
 	again := r.state.Last.State == shared.StateDeleting
 	if !again {
-		// The state is shown here and in the remote cluster before anything is removed. What was wrong with the modules
-		// that the Kyma asked for does not matter any more.
+		// Show the state here and in the remote cluster before removing anything. Faults of the modules that the Kyma
+		// requested no longer matter.
 		r.state.ResolveFault = fault.Fault{}
 		if err := r.reportRemoval(ctx, status.ReportInput{Waiting: "modules are being removed"}, true); err != nil {
 			return err
@@ -50,12 +50,12 @@ func (r *run) remove(ctx workflow.Context) error {
 	}
 	step := removal.Next(r.removalSituation(ctx, remaining, err))
 	if step == removal.Wait && !again && r.worst().IsZero() {
-		return r.endRemoval(ctx, started, nil) // The report before says all.
+		return r.endRemoval(ctx, started, nil) // The earlier report says everything.
 	}
 	return r.takeRemovalStep(ctx, started, step, remaining, again)
 }
 
-// removalSituation notes what deleting the Manifests found, and returns what the next step depends on.
+// removalSituation records the result of deleting the Manifests, and returns the input of removal.Next.
 func (r *run) removalSituation(ctx workflow.Context, remaining resolve.DeleteResult, err error) removal.Situation {
 	if err != nil {
 		r.state.Purge.Interrupted()
@@ -77,12 +77,12 @@ func (r *run) removalSituation(ctx workflow.Context, remaining resolve.DeleteRes
 	}
 	r.state.Purge.Checked(now, remaining.PurgeAt, remaining.OrderlyFor)
 	s.PurgeDue = r.state.Purge.Due(now, remaining.PurgeDue)
-	// Another kind of purge starts anew.
+	// The other kind of purge has to be admitted separately.
 	r.state.Purge.SetLost(removal.Next(s) == removal.Release)
 	return s
 }
 
-// takeRemovalStep takes a step; again is as for reportRemoval.
+// takeRemovalStep takes a step. For the parameter again, see reportRemoval.
 func (r *run) takeRemovalStep(ctx workflow.Context, started time.Time, step removal.Step, remaining resolve.DeleteResult, again bool) error {
 	names := strings.Join(remaining.Remaining, ", ")
 	switch step {
@@ -105,14 +105,14 @@ func (r *run) takeRemovalStep(ctx workflow.Context, started time.Time, step remo
 	return r.endRemoval(ctx, started, r.reportRemoval(ctx, status.ReportInput{Waiting: "modules are being removed: " + names}, again))
 }
 
-// resume turns a removal into the life of a Kyma that exists and is not being deleted, as after a restore of the control
-// plane: the live object counts, not what was in progress.
+// resume ends the removal of a Kyma that exists and is not being deleted, for example after a restore of the control
+// plane. The live object counts, not the progress of the removal.
 func (r *run) resume() {
 	r.state.Deleting, r.state.Purge, r.state.SecretMissingSince, r.state.RemovalChecks = false, removal.Purge{}, time.Time{}, 0
-	r.Box.Put(kick.Kick{Reason: "the Kyma is not being deleted any more", Urgent: true})
+	r.Box.Put(kick.Kick{Reason: "the Kyma is no longer being deleted", Urgent: true})
 }
 
-// cleanUp removes what is ours in the remote cluster, then releases the Kyma.
+// cleanUp removes our objects in the remote cluster, then releases the Kyma.
 func (r *run) cleanUp(ctx workflow.Context) error {
 	var res background.CleanUpResult
 	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, r.Why("clean up the remote cluster, then release the finalizer")),
@@ -134,8 +134,9 @@ func (r *run) cleanUp(ctx workflow.Context) error {
 	return r.release(ctx, "release the finalizer", abandoned)
 }
 
-// release removes the Kyma's finalizer; abandoned says what remains in the remote cluster. That is never done within the
-// workflow task: it causes a signal, and a task that ends a run is refused while one is on its way.
+// release removes the Kyma's finalizer. abandoned lists what remains in the remote cluster. This is never a local
+// activity, because it causes a signal: the server refuses to complete a task that ends a run if a new signal has
+// arrived.
 func (r *run) release(ctx workflow.Context, summary, abandoned string) error {
 	var released status.ReportResult
 	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, r.Why(summary)),
@@ -150,20 +151,21 @@ func (r *run) release(ctx workflow.Context, summary, abandoned string) error {
 	return nil
 }
 
-// released notes that the Kyma's finalizer was removed, or why not.
+// released records that the Kyma's finalizer was removed, or why it was not.
 func (r *run) released(res status.ReportResult) {
 	r.state.SyncFault = fault.Fault{}
 	r.state.Last.Outcome = res.Outcome
 }
 
-// secretIsGone notes whether this check found no access Secret, and tells whether it counts as gone for good.
+// secretIsGone records whether this check found the access Secret missing, and reports whether the Secret counts as
+// permanently gone.
 func (r *run) secretIsGone(ctx workflow.Context, reason string) bool {
 	var gone bool
 	r.state.SecretMissingSince, gone = removal.SecretGone(r.state.SecretMissingSince, workflow.Now(ctx), reason == clusters.ReasonAccessSecretNotFound)
 	return gone
 }
 
-// endRemoval ends a step of the removal and sets the time of the next one, should no kick come before.
+// endRemoval ends a step of the removal and sets the time of the next check if no kick comes.
 func (r *run) endRemoval(ctx workflow.Context, started time.Time, err error) error {
 	if err := r.endReconcile(ctx, started, err); err != nil || r.gone() {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// pushing makes reports that write a remote copy end as push says, at a moment of the deletion.
+// pushing makes push decide how reports that write a remote copy end, depending on the time since the deletion.
 func (h *blockedFixture) pushing(push func(at time.Duration) error) {
 	h.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
 		h.reports = append(h.reports, in)
@@ -38,14 +38,14 @@ func (h *blockedFixture) endsAt(at time.Duration) {
 	}, at)
 }
 
-// goneLeaving is what a synchronization finds of a Kyma that is gone and left Manifests.
+// goneLeaving is the result of a synchronization for a Kyma that is gone and left Manifests.
 func goneLeaving(left ...kick.Ref) func(int) (syncing.Result, error) {
 	return func(int) (syncing.Result, error) {
 		return syncing.Result{Outcome: syncing.OutcomeGone, Left: left}, nil
 	}
 }
 
-func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
+func TestTheWorkflowOfAGoneKymaEndsWhenNoManifestIsLeft(t *testing.T) {
 	other := kick.Ref{Namespace: manifestRef.Namespace, Name: "demo-other-1", UID: "other-uid"}
 	deleting := deletingFixture(1)
 	for name, fixture := range map[string]func(*fixture){
@@ -69,7 +69,7 @@ func TestTheWorkflowOfAKymaThatIsGoneEndsWhenNoManifestIsLeft(t *testing.T) {
 	}
 }
 
-func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
+func TestARemovalTriesADeadClusterOncePerCheck(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.pushing(func(at time.Duration) error {
 		if at < 2*time.Hour {
@@ -84,20 +84,20 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
 			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Faults[fault.PartSync].Reason)
 			reads[in.Push]++
 		}
-		require.Equal(t, 1, reads[false], "only in the reconcile that found it dead it is not asked twice")
-		require.Less(t, h.count("delete"), 25, "the reconciles become fewer")
+		require.Equal(t, 1, reads[false], "only the reconcile that found the cluster dead does not try it twice")
+		require.Less(t, h.count("delete"), 25, "the reconciles become less frequent")
 	}, 2*time.Hour)
 	h.env.RegisterDelayedCallback(func() {
 		last := h.reports[len(h.reports)-1]
 		require.True(t, last.Push)
-		require.True(t, last.Faults[fault.PartSync].IsZero(), "it has answered")
+		require.True(t, last.Faults[fault.PartSync].IsZero(), "the cluster has answered")
 		require.Equal(t, "the modules to be removed; purge at "+h.deleted.Add(h.grace).UTC().Format(time.RFC3339), workflowtest.ViewOf(t, h.env).WaitingFor)
 	}, 3*time.Hour)
 	h.endsAt(3 * time.Hour)
 	h.run(t)
 }
 
-func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
+func TestAFailedPushDoesNotPreventLaterOnes(t *testing.T) {
 	h := newBlockedFixture(t)
 	failures := 0
 	h.pushing(func(time.Duration) error {
@@ -108,17 +108,17 @@ func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
 		return nil
 	})
 	h.env.RegisterDelayedCallback(func() {
-		require.GreaterOrEqual(t, failures, 2, "it is tried again within the back-off")
+		require.GreaterOrEqual(t, failures, 2, "the push is retried within the backoff")
 		for _, in := range h.reports[2:] {
 			require.True(t, in.Push)
-			require.True(t, in.Faults[fault.PartSync].IsZero(), "what was busy then is not busy now")
+			require.True(t, in.Faults[fault.PartSync].IsZero(), "an old transient fault must not be reported")
 		}
 	}, 20*time.Second)
 	h.endsAt(time.Minute)
 	h.run(t)
 }
 
-func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T) {
+func TestTheFirstReportOfADeletionDropsFaultsOfRequestedModules(t *testing.T) {
 	h := newBlockedFixture(t)
 	carry := &Carry{Reconciled: true, Deleting: true, ResolveFault: fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "no such module"}}
 	carry.Pending = mailbox.Pending{Count: 1, Urgent: true}
@@ -128,7 +128,7 @@ func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T)
 	require.True(t, h.reports[0].Faults[fault.PartResolve].IsZero())
 }
 
-// restored makes the Kyma, from a moment of its deletion on, one that was never deleted.
+// restored replaces the Kyma under deletion, from a given time on, with one that was never deleted.
 func (h *blockedFixture) restored(at time.Duration) {
 	quiet, leaving := quietFixture(), h.delete
 	h.env.RegisterDelayedCallback(func() { h.sync, h.report = quiet.sync, quiet.report }, at)
@@ -140,7 +140,7 @@ func (h *blockedFixture) restored(at time.Duration) {
 	}
 }
 
-func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testing.T) {
+func TestAKymaRestoredDuringItsDeletionIsReconciledAgain(t *testing.T) {
 	h := newBlockedFixture(t)
 	h.restored(time.Hour)
 	answer := &updateAnswer{}
@@ -150,12 +150,12 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testin
 		require.Equal(t, "a change", workflowtest.ViewOf(t, h.env).WaitingFor)
 	}, 3*time.Hour)
 	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
-	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.count("resolve"), "kicks are checks of a living Kyma") }, 5*time.Hour)
+	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.count("resolve"), "kicks reconcile the live Kyma") }, 5*time.Hour)
 	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
 	endKyma(h.env, h.fixture, 48*time.Hour)
 	h.env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, h.env.GetWorkflowError())
-	require.Error(t, answer.err, "it is not being deleted")
+	require.Error(t, answer.err, "the Kyma is not being deleted")
 	for _, step := range []string{"cleanup", "cleanup by force", "release", "admit purge", "purge"} {
 		require.Zero(t, h.count(step), step)
 	}
@@ -177,5 +177,5 @@ func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
 	}, deletedAgain)
 	h.endsAt(3 * time.Hour)
 	h.run(t)
-	require.Zero(t, h.count("admit purge"), "what was asked for was another deletion")
+	require.Zero(t, h.count("admit purge"), "the request was for the earlier deletion")
 }

@@ -18,23 +18,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// moduleReport is the state of a module that is to be written together with that of the Kyma.
+// moduleReport is a module's state that the Kyma's next report writes together with its own.
 type moduleReport struct {
 	in manifests.ReportInput
-	// done is true once it was written, or that failed. With declined, the module has to write it by itself.
+	// done is true once the state was written or the write failed. declined is true if the module has to write the
+	// state itself.
 	done, declined bool
 	wrote          manifests.ReportResult
 	fault          fault.Fault
 }
 
-// takeReport has a module's state written with the next report of the Kyma, and waits for that.
+// takeReport adds a module's state to the next report of the Kyma, and waits until it is written.
 func (r *run) takeReport(ctx workflow.Context, in manifests.ReportInput) (*moduleReport, error) {
 	report := &moduleReport{in: in}
 	r.reports = append(r.reports, report)
 	return report, workflow.Await(ctx, func() bool { return report.done })
 }
 
-// declineReports leaves it to the modules to write their states: the next step of the Kyma may take long.
+// declineReports makes the modules write their own states, because the next step of the Kyma may take long.
 func (r *run) declineReports() {
 	for _, report := range r.reports {
 		report.done, report.declined = true, true
@@ -42,13 +43,13 @@ func (r *run) declineReports() {
 	r.reports = nil
 }
 
-// report aggregates the status alone: what changed is the state of a Manifest.
+// report only aggregates the status, after a Manifest's state changed.
 func (r *run) report(ctx workflow.Context) error {
 	pending, started := r.BeginPart(ctx)
 	r.note(pending.Seen)
 	reason := pending.Reason
 	if len(r.reports) > 0 {
-		reason, r.Urgent = "Manifest is "+string(r.reports[0].in.Observed.State), true // which makes no kick wait longer
+		reason, r.Urgent = "Manifest is "+string(r.reports[0].in.Observed.State), true // urgent, so that it makes no other kick wait longer
 	}
 	r.Doing(ctx, "aggregating the status: "+reason)
 	if err := r.aggregate(ctx, r.state.OwedDigest, pending.Gone); err != nil {
@@ -67,7 +68,7 @@ func (r *run) report(ctx workflow.Context) error {
 	return nil
 }
 
-// aggregate reads the Manifests' states and writes the one status of the Kyma. Gone is true when a Manifest was removed.
+// aggregate reads the Manifests' states and writes the status of the Kyma. gone is true if a Manifest was removed.
 func (r *run) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	r.state.ReportFault = fault.Fault{}
 	in := background.ReportInput(r.Ref, r.state.Sync)
@@ -78,9 +79,9 @@ func (r *run) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	return r.writeReport(ctx, in)
 }
 
-// reportRemoval writes the status of a Kyma under deletion. With again its remote copy is written also where the
-// cluster was not reached last time: nothing else asks it while modules remain. A transient fault of then is not reported
-// now.
+// reportRemoval writes the status of a Kyma under deletion. With again, it also writes the remote copy if the cluster
+// was unreachable last time: no other step reaches the cluster while modules remain. It then drops a transient fault
+// from an earlier attempt.
 func (r *run) reportRemoval(ctx workflow.Context, in status.ReportInput, again bool) error {
 	if again && r.state.SyncFault.Kind == fault.Transient {
 		r.state.SyncFault = fault.Fault{}
@@ -125,7 +126,7 @@ func (r *run) writeReport(ctx workflow.Context, in status.ReportInput) error {
 	return r.written(ctx, res.Kyma, in.Push)
 }
 
-// written notes what the status says now, and with push its remote copy too.
+// written records the reported status. push is true if the remote copy was to be written too.
 func (r *run) written(ctx workflow.Context, res status.ReportResult, push bool) error {
 	r.state.Last = res
 	r.ends(res.Outcome == status.OutcomeGone, res.Deleting)
@@ -138,16 +139,16 @@ func (r *run) written(ctx workflow.Context, res status.ReportResult, push bool) 
 	return r.publishReport(ctx)
 }
 
-// hasRemote tells whether there may be a remote cluster.
+// hasRemote reports whether there may be a remote cluster.
 func (r *run) hasRemote() bool {
 	return r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
 }
 
-// publishAfter is how long a Kyma is Processing before searches find it so. Most are for a few seconds, and each change of search
-// attributes is a write of Temporal's visibility.
+// publishAfter is how long a Kyma is Processing before the search attributes say so. Most Kymas are Processing for a
+// few seconds only, and each change of search attributes is a write in Temporal's visibility store.
 const publishAfter = 20 * time.Second
 
-// publishReport upserts what the last report says for searches.
+// publishReport upserts the search attributes from the last report.
 func (r *run) publishReport(ctx workflow.Context) error {
 	if r.state.Last.State != shared.StateProcessing {
 		r.state.ProcessingSince = time.Time{}
@@ -172,7 +173,7 @@ func (r *run) publishReport(ctx workflow.Context) error {
 	}, failing)
 }
 
-// viewReport copies the last report, and the work on modules, into what the query and the current details show.
+// viewReport copies the last report and the work on modules into the status query's answer and the current details.
 func (r *run) viewReport() {
 	last := r.state.Last
 	r.View.Forced, r.View.LastFault = r.state.Purge.Forced, r.Fault

@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// What a metric measures from must survive failures, and must not be measured from again.
-func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
+// The start time of a latency metric must survive failures, and must not be used twice.
+func TestTheTimeOfAChangeIsPassedOnUntilItIsApplied(t *testing.T) {
 	w := quietFixture()
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n <= 5 {
@@ -42,10 +42,10 @@ func TestWhenAChangeWasSeenIsToldUntilItIsApplied(t *testing.T) {
 	for i, since := range w.since[:6] {
 		require.Equal(t, seen, since, "attempt %d", i)
 	}
-	require.Zero(t, w.since[6], "what was applied is not measured again")
+	require.Zero(t, w.since[6], "an applied change is not measured again")
 }
 
-func TestWhatAKymasChangeLeadsToKnowsWhenItWasSeen(t *testing.T) {
+func TestTheResolutionAfterAKymaChangeGetsTheTimeOfTheChange(t *testing.T) {
 	w := quietFixture()
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n <= 5 {

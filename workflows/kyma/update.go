@@ -12,20 +12,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// ReconcileRequest is the input of the reconcile update. It may be missing.
+// ReconcileRequest is the input of the reconcile update. It is optional.
 type ReconcileRequest struct {
-	// Modules are the names of modules that are compared with their cluster, and repaired, too. Without them, only those are worked
-	// on that have changed or have not settled.
+	// Modules names modules to compare with their cluster and repair, even if they have settled. All other modules
+	// get work only if they have changed or have not settled.
 	Modules []string `json:"modules,omitempty"`
 }
 
-// ReconcileResult answers the reconcile update.
+// ReconcileResult is the answer to the reconcile update.
 type ReconcileResult struct {
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Completed is false when the reconcile did not end within the update's 30 seconds; the state is then the last one known.
+	// Completed is false if the reconcile did not end within the update's 30 seconds. The state is then the last
+	// known one.
 	Completed bool `json:"completed"`
-	// Modules are those that the request named.
+	// Modules are the modules that the request named.
 	Modules []status.Module `json:"modules,omitempty"`
 }
 
@@ -37,7 +38,7 @@ func (r *run) serve(ctx workflow.Context) error {
 	return r.ServeUpdate(ctx, kick.UpdatePurge, r.purgeNow, nil)
 }
 
-// mayReconcileNow refuses what cannot be answered by this run, and names that the Kyma has no module of.
+// mayReconcileNow refuses requests that this run cannot answer, and names of modules that the Kyma does not have.
 func (r *run) mayReconcileNow(_ workflow.Context, in ReconcileRequest) error {
 	if err := r.Refuse(); err != nil {
 		return err
@@ -51,8 +52,8 @@ func (r *run) mayReconcileNow(_ workflow.Context, in ReconcileRequest) error {
 	return nil
 }
 
-// reconcileNow asks for a reconcile that starts from now on and waits until it has ended, with the steps of the modules that the
-// request names.
+// reconcileNow requests a new reconcile and waits until it has ended. It also waits for the steps of the modules that
+// the request names.
 func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (ReconcileResult, error) {
 	wanted := r.Started + 1
 	const reason = "reconcile requested"
@@ -69,7 +70,7 @@ func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (Reconcile
 			m := r.moduleNamed(name)
 			return m != nil && m.inStep()
 		})
-		return r.Ended >= wanted && !working && (len(in.Modules) == 0 || !r.Box.Pending.Urgent) // which has news of a module
+		return r.Ended >= wanted && !working && (len(in.Modules) == 0 || !r.Box.Pending.Urgent) // an urgent kick brings news of a module
 	}
 	completed, err := r.AwaitRequested(ctx, "a caller waits for a reconcile to end", ended)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *run) reconcileNow(ctx workflow.Context, in ReconcileRequest) (Reconcile
 	return result, nil
 }
 
-// moduleNamed returns the work on the module of a name; nil if there is none.
+// moduleNamed returns the work on the module with this name, or nil if there is none.
 func (r *run) moduleNamed(name string) *moduleRun {
 	return lists.First(r.modules, func(m *moduleRun) bool { return m.state.Module == name })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenAReconcileTakesLong(t *testing.T) {
+func TestTheReconcileUpdateAnswersWithTheKnownStateIfAReconcileTakesLong(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
 	answer := &updateAnswer{}
@@ -36,7 +36,7 @@ func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenAReconcileTakesLong(t *test
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// Whoever asks wants to know how things are now, which a reconcile that began before does not say.
+// The caller wants to know the current state. A reconcile that began before the request does not show it.
 func TestTheReconcileUpdateIsNotAnsweredByAReconcileThatBeganBefore(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
@@ -75,7 +75,7 @@ func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// The caller attempts again, and reaches the next run.
+// The caller sends the update again and reaches the next run.
 func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
 	env := environment(t, quietFixture())
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
-// note notes the versions that kicks named, for the reconcile that answers them.
+// note records the versions that kicks named, for the reconcile that answers them.
 func (r *run) note(seen []mailbox.SeenVersion) {
 	r.seen, r.deleted, r.left = seen, false, ""
 	for _, s := range seen {
@@ -19,7 +19,7 @@ func (r *run) note(seen []mailbox.SeenVersion) {
 	}
 }
 
-// noteWritten notes what a reconcile did to Manifests: the next steps must not use an earlier state of them.
+// noteWritten records the Manifests that a reconcile wrote. The next steps must not read an earlier state of them.
 func (r *run) noteWritten(res resolve.Result) {
 	r.deleted, r.left = len(res.Deleted) > 0, res.Kyma
 	for _, wrote := range res.Wrote {
@@ -27,14 +27,14 @@ func (r *run) noteWritten(res resolve.Result) {
 	}
 }
 
-// noteNewest notes the version of a Manifest or a RemoteAgent. Versions are comparable within a kind.
+// noteNewest records the version of a Manifest or a RemoteAgent. Versions are comparable within a kind.
 func (r *run) noteNewest(kind, version string) {
 	if newest := r.newest(kind); newest != nil && mailbox.IsNewer(version, *newest) {
 		*newest = version
 	}
 }
 
-// newest is where the newest version of a kind is noted; nil for kinds of which none is.
+// newest returns where the newest version of a kind is recorded, or nil for other kinds.
 func (r *run) newest(kind string) *string {
 	switch kind {
 	case shared.KindManifest:
@@ -45,8 +45,9 @@ func (r *run) newest(kind string) *string {
 	return nil
 }
 
-// forgetVersions forgets the newest version when a reconcile has ended. While the Kyma is being deleted it stays, unless no
-// cache reached it in all attempts: a control plane that was restored from a backup counts from an earlier version on.
+// forgetVersions forgets the newest versions after a reconcile. While the Kyma is being deleted it keeps them, unless
+// no cache reached them in all attempts: a control plane that was restored from a backup starts from an older
+// version.
 func (r *run) forgetVersions() {
 	behind := false
 	for _, f := range []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault} {
@@ -57,7 +58,7 @@ func (r *run) forgetVersions() {
 	}
 }
 
-// versions are those that the caches of the activities for the Kyma must have.
+// versions returns the versions that the caches of the Kyma's activities must have reached.
 func (r *run) versions() []desired.Seen {
 	out := lists.Map(r.seen, func(s mailbox.SeenVersion) desired.Seen { return desired.Seen(s) })
 	for _, kind := range []string{shared.KindManifest, shared.KindRemoteAgent} {

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
-func TestWhoeverWorksOnAKymaIsToldHowNewItsCachesMustBe(t *testing.T) {
+func TestActivitiesGetTheVersionsThatCachesMustHave(t *testing.T) {
 	r := &run{}
 	r.note([]mailbox.SeenVersion{
 		{Kind: "ModuleTemplate", Name: "t", ResourceVersion: "900"},
@@ -20,13 +20,13 @@ func TestWhoeverWorksOnAKymaIsToldHowNewItsCachesMustBe(t *testing.T) {
 	})
 	require.Equal(t, "100", r.state.NewestManifest)
 	r.noteWritten(resolve.Result{Deleted: []string{"c"}, Wrote: []desired.Seen{{Kind: "Manifest", Name: "d", ResourceVersion: "101"}}})
-	require.Equal(t, desired.Seen{Kind: "Manifest", ResourceVersion: "101"}, r.versions()[3], "beside what the kicks told")
-	require.True(t, r.deleted, "of a deletion no version is known")
+	require.Equal(t, desired.Seen{Kind: "Manifest", ResourceVersion: "101"}, r.versions()[3], "in addition to the versions from kicks")
+	require.True(t, r.deleted, "a deletion has no known version")
 	r.forgetVersions()
 	require.Empty(t, r.state.NewestManifest, "the next reconcile has kicks of its own")
 }
 
-func TestADeletionRemembersTheNewestManifestButNotOneThatNobodyComesToKnow(t *testing.T) {
+func TestADeletionKeepsTheNewestManifestUnlessNoCacheReachesIt(t *testing.T) {
 	r := &run{}
 	r.state.Deleting = true
 	r.note([]mailbox.SeenVersion{{Kind: "Manifest", Name: "a", ResourceVersion: "100"}})
@@ -35,5 +35,5 @@ func TestADeletionRemembersTheNewestManifestButNotOneThatNobodyComesToKnow(t *te
 	require.Equal(t, "100", r.state.NewestManifest)
 	r.state.ResolveFault = fault.Fault{Kind: fault.Transient, Reason: fleet.ReasonBehind}
 	r.forgetVersions()
-	require.Empty(t, r.state.NewestManifest, "as after a restore of the control plane")
+	require.Empty(t, r.state.NewestManifest, "for example after a restore of the control plane")
 }

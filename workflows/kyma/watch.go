@@ -16,20 +16,20 @@ import (
 const (
 	// maxWatches bounds how many activities of one Kyma read modules at the same time.
 	maxWatches = 4
-	// minGather is how long the first watch goes on after news of one module, for those of others, and maxGather how long any does:
-	// it doubles with each that ends before all modules have settled.
+	// minGather is how long the first watch collects news of other modules after the first news. The time doubles
+	// with each watch that ends before all modules have settled, up to maxGather.
 	minGather = 2 * time.Second
 	maxGather = 16 * time.Second
 )
 
-// watch is one activity that reads modules until there is news of them. It only reads, so nobody waits for its end.
+// watch is an activity that reads modules until there is news of them. It only reads, so no step waits for its end.
 type watch struct {
 	modules []*moduleRun
 	cancel  func()
 }
 
-// watchModules is the coroutine that has modules read which wait for news: all that begin to wait in the same task are read by one
-// activity.
+// watchModules is the coroutine that starts watches for modules that wait for news. One activity reads all modules
+// that begin to wait in the same task.
 func (r *run) watchModules(ctx workflow.Context) {
 	for !r.stopping {
 		if err := workflow.Await(ctx, func() bool { return r.stopping || slices.ContainsFunc(r.modules, (*moduleRun).isUnwatched) }); err != nil {
@@ -45,10 +45,10 @@ func (r *run) watchModules(ctx workflow.Context) {
 	}
 }
 
-// isUnwatched reports whether the module waits for news, and nobody reads it.
+// isUnwatched reports whether the module waits for news, but no watch reads it.
 func (m *moduleRun) isUnwatched() bool { return m.followed && m.watch == nil && m.news == nil }
 
-// startWatch has all modules read that nobody reads.
+// startWatch starts a watch for all unwatched modules.
 func (r *run) startWatch(ctx workflow.Context) {
 	if slices.ContainsFunc(r.modules, func(m *moduleRun) bool { return m.isUnwatched() && m.watchedBefore }) {
 		r.gather = min(2*r.gather, maxGather)
@@ -74,9 +74,9 @@ func (r *run) startWatch(ctx workflow.Context) {
 		var news []install.ModuleNews
 		err := future.Get(ctx, &news)
 		if !slices.Contains(r.watches, w) {
-			return // Nobody waits for its answer any more.
+			return // The watch has been ended: ignore its answer.
 		}
-		// A module that was interrupted may wait again, in another state.
+		// A module may have been interrupted and now wait for another watch, in another state.
 		waiting := slices.DeleteFunc(slices.Clone(w.modules), func(m *moduleRun) bool { return m.watch != w })
 		r.endWatch(w)
 		if temporal.IsCanceledError(err) || attempts.DeadlinePassed(err) {
@@ -92,7 +92,7 @@ func (r *run) startWatch(ctx workflow.Context) {
 	})
 }
 
-// endWatch ends a watch. Modules of it that still wait are read by the next.
+// endWatch ends a watch. The next watch reads the modules that still wait.
 func (r *run) endWatch(w *watch) {
 	for _, m := range w.modules {
 		if m.watch == w {
@@ -103,7 +103,7 @@ func (r *run) endWatch(w *watch) {
 	w.cancel()
 }
 
-// awaitNews waits for news of the module, or until a kick is due: then it returns nil.
+// awaitNews waits for news of the module. It returns nil if a kick is due first.
 func (m *moduleRun) awaitNews(ctx workflow.Context) (*install.ModuleNews, error) {
 	m.followed, m.watchedBefore, m.news = true, false, nil
 	for m.news == nil && !m.kyma.stopping && !m.IsDue(ctx) {
@@ -117,7 +117,7 @@ func (m *moduleRun) awaitNews(ctx workflow.Context) (*install.ModuleNews, error)
 		news = nil // Another step comes first.
 	}
 	if w := m.watch; w != nil {
-		// Another module may be waiting for news of the same watch.
+		// Other modules may still wait for news of the same watch.
 		if m.watch = nil; !slices.ContainsFunc(w.modules, func(other *moduleRun) bool { return other.watch == w }) {
 			m.kyma.endWatch(w)
 		}

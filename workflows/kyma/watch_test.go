@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// fleetOf is a world in which the first reconcile of a Kyma installs modules that become ready later, each at its time. It also
-// returns when the status of each was written.
+// fleetOf returns a fixture in which the first reconcile of a Kyma installs modules that become ready later, each at
+// its own time. It also returns when the status of each was written.
 func fleetOf(t *testing.T, readyAt ...time.Duration) (*fixture, *testsuite.TestWorkflowEnvironment, map[string]time.Duration) {
 	t.Helper()
 	w := quietFixture()
@@ -49,7 +49,7 @@ func fleetOf(t *testing.T, readyAt ...time.Duration) (*fixture, *testsuite.TestW
 				next = min(next, after-elapsed)
 			}
 		}
-		// Temporal's test environment tries an activity ten times at most.
+		// Temporal's test environment makes at most ten attempts of an activity.
 		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: next}
 	}
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
@@ -59,7 +59,7 @@ func fleetOf(t *testing.T, readyAt ...time.Duration) (*fixture, *testsuite.TestW
 	return w, env, at
 }
 
-// names are the modules of each activity that read them.
+// names returns the modules of each activity that reads modules.
 func (w *fixture) names() [][]string {
 	var all [][]string
 	for _, watch := range w.watches {
@@ -84,12 +84,12 @@ func TestModulesThatBecomeReadyTogetherAreReadByOneActivityAndReportedInOneStep(
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, [][]string{{"m1", "m2", "m3"}}, w.names())
-	require.Len(t, c.activities["FollowModules"], 1, "not even one that is cancelled before it begins")
+	require.Len(t, c.activities["FollowModules"], 1, "not even an activity that is canceled before it begins")
 	require.Equal(t, map[string]time.Duration{"m1": 20 * time.Second, "m2": 20 * time.Second, "m3": 20 * time.Second}, at)
-	require.Equal(t, 2, reports, "that they are installed, and that they are ready")
+	require.Equal(t, 2, reports, "one report after the installation, one when all are ready")
 }
 
-func TestWhatIsReadAgainWaitsLongerForNewsOfOthers(t *testing.T) {
+func TestLaterWatchesGatherNewsForLonger(t *testing.T) {
 	minute := time.Minute
 	w, env, at := fleetOf(t, 1*minute, 2*minute, 3*minute, 4*minute, 5*minute, 6*minute)
 	endKyma(env, w, time.Hour)
@@ -99,7 +99,7 @@ func TestWhatIsReadAgainWaitsLongerForNewsOfOthers(t *testing.T) {
 	var gather []time.Duration
 	for i, watch := range w.watches {
 		gather = append(gather, watch.Gather)
-		require.Len(t, watch.Modules, 6-i, "one that has settled is read no longer")
+		require.Len(t, watch.Modules, 6-i, "a settled module is no longer read")
 	}
 	const second = time.Second
 	require.Equal(t, []time.Duration{2 * second, 4 * second, 8 * second, 16 * second, 16 * second, 16 * second}, gather)
@@ -116,7 +116,7 @@ func TestAKickForOneModuleLeavesTheOthersWatched(t *testing.T) {
 	require.Equal(t, [][]string{{"m1", "m2"}, {"m1"}}, w.names())
 	require.Equal(t, 1, w.count("apply"))
 	require.Equal(t, map[string]time.Duration{"m1": time.Minute, "m2": time.Minute}, at)
-	require.Equal(t, 2, w.count("write Ready"), "what the first activity says of the kicked module does not count")
+	require.Equal(t, 2, w.count("write Ready"), "the first activity's news of the kicked module does not count")
 }
 
 func TestAtMostFourActivitiesReadTheModulesOfAKyma(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAtMostFourActivitiesReadTheModulesOfAKyma(t *testing.T) {
 	require.Len(t, at, 6)
 }
 
-// A Kyma that waits for its cluster keeps no module's state from being written.
+// A Kyma that waits for its cluster must not delay the states of modules.
 func TestAModuleReportsByItselfWhileItsKymaIsAtWork(t *testing.T) {
 	w, env, at := fleetOf(t, 20*time.Second)
 	w.sync = func(n int) (syncing.Result, error) {
@@ -150,7 +150,7 @@ func TestAModuleReportsByItselfWhileItsKymaIsAtWork(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"m1": 20 * time.Second}, at)
 }
 
-// A report answers kicks about Manifests alone. It must not take others.
+// A report answers only kicks about Manifests. It must not take other kicks.
 func TestAReportOfModulesTakesNoKickThatNeedsAReconcile(t *testing.T) {
 	w, env, at := fleetOf(t, 20*time.Second)
 	w.resolve = func(n int) (resolve.Result, error) {
@@ -164,7 +164,7 @@ func TestAReportOfModulesTakesNoKickThatNeedsAReconcile(t *testing.T) {
 	w.wait = func(n int, in install.Followed) (readiness.Observed, error) {
 		seen, err := wait(n, in)
 		if err == nil {
-			for range 2 { // the second at the pace after the first
+			for range 2 { // the second one comes at the pace after the first
 				env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Name: "sample", ResourceVersion: "7"})
 			}
 		}
@@ -175,10 +175,10 @@ func TestAReportOfModulesTakesNoKickThatNeedsAReconcile(t *testing.T) {
 	env.ExecuteWorkflow(Workflow, Input{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, map[string]time.Duration{"m1": 20 * time.Second}, at)
-	require.Equal(t, 3, w.count("resolve"), "the first, one for the kick before, one for those that came with the news")
+	require.Equal(t, 3, w.count("resolve"), "the first, one for the earlier kick, one for the kicks that came with the news")
 }
 
-// What was read for an earlier state of a module says nothing about the present one.
+// News about an earlier state of a module says nothing about the current one.
 func TestNewsOfAnEarlierStateOfAModuleDoesNotCount(t *testing.T) {
 	w, env, at := fleetOf(t, time.Minute, time.Minute)
 	const again = "applied again"

@@ -30,35 +30,36 @@ import (
 const (
 	day  = 24 * time.Hour
 	year = 365
-	// mostEvents is how long a history may become: the length from which an idle run continues as new, and what one busy
-	// day adds. The server ends a run with 51,200.
+	// mostEvents bounds the length of a history: the length above which an idle run continues as new, plus the events
+	// of one busy day. The server ends a run at 51,200 events.
 	mostEvents = entity.IdleEvents + 200
-	// mostCarried is how many bytes may be carried from run to run. The server takes 2 MB.
+	// mostCarried bounds the bytes that a run carries. The server accepts 2 MB.
 	mostCarried = 4 << 10
 )
 
-// moment is what happens at a time since the beginning of a workflow's life.
+// moment is an event at a time since the workflow's start.
 type moment struct {
 	at      time.Duration
 	happens func(env *testsuite.TestWorkflowEnvironment)
 }
 
-// kicked is the moment of a kick.
+// kicked returns the moment of a kick.
 func kicked(at time.Duration, k kick.Kick) moment {
 	return moment{at, func(env *testsuite.TestWorkflowEnvironment) { env.SignalWorkflow(kick.Signal, k) }}
 }
 
-// life is what became of a workflow.
+// life records the runs of a workflow.
 type life struct {
 	runs int
-	// longest is the number of events of its longest run, and total that of all. They are estimated from what a run did, and
-	// are rather too high: each step may be followed by an upsert, each event from outside by a workflow task.
+	// longest is the number of events of the longest run, total the sum of all runs. Both are estimates from the
+	// commands of a run, and are rather too high: each step may be followed by an upsert, and each external event by
+	// a workflow task.
 	longest, total int
-	// carried are the sizes of what was carried into each run but those that were started anew.
+	// carried holds the size of each run's carried state, except for runs that were started from scratch.
 	carried []int
 }
 
-// What things add to a history, with the workflow task that follows.
+// Events of history per action, including the following workflow task.
 const (
 	yearStart         = 6
 	yearSignal        = 4
@@ -68,8 +69,8 @@ const (
 	yearFiring        = 4
 )
 
-// live lets a workflow live through moments, in as many runs as it takes: a run that continues as new is followed by the
-// next, and one that has completed is started anew by the next moment, as by a kick.
+// live runs a workflow through all moments, in as many runs as needed. The next run follows a run that continues as
+// new. After a run that has completed, the next moment starts the workflow again, as a kick would.
 func live(t *testing.T, w *fixture, moments []moment) life {
 	t.Helper()
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -93,7 +94,7 @@ func live(t *testing.T, w *fixture, moments []moment) life {
 		env.SetOnTimerScheduledListener(func(string, time.Duration) { add(yearTimer) })
 		env.SetOnTimerFiredListener(func(string) { add(yearFiring) })
 		env.SetOnTimerCanceledListener(func(string) { add(yearTimer) })
-		// One after the other, since the test environment has no room for thousands.
+		// Register one callback after the other, because the test environment cannot hold thousands.
 		var await func(from time.Duration)
 		await = func(from time.Duration) {
 			if happened == len(moments) {
@@ -126,7 +127,7 @@ func live(t *testing.T, w *fixture, moments []moment) life {
 	return l
 }
 
-// nextInput is what the next run starts with.
+// nextInput returns the input of the next run.
 func nextInput(t *testing.T, again *workflow.ContinueAsNewError) Input {
 	t.Helper()
 	var next Input
@@ -134,7 +135,7 @@ func nextInput(t *testing.T, again *workflow.ContinueAsNewError) Input {
 	return next
 }
 
-// bounded fails where a history became too long, or where what is carried grew.
+// bounded fails if a history is too long or the carried state has grown.
 func (l life) bounded(t *testing.T) {
 	t.Helper()
 	t.Logf("%d runs, %d events in all, the longest run %d; carried %d bytes at most", l.runs, l.total, l.longest, slices.Max(append(l.carried, 0)))
@@ -147,20 +148,20 @@ func (l life) bounded(t *testing.T) {
 	require.LessOrEqual(t, slices.Max(append(l.carried[half:], 0)), slices.Max(l.carried[:half])+100, "it grows")
 }
 
-// upgrades is a state that changes each day, and what was seen of it.
+// upgrades is a state that changes each day, and the versions that were read.
 type upgrades struct {
 	released, seen int
 	missed         []string
 }
 
-// check reads the live objects like a check of the workflow.
+// check reads the live objects as the workflow does.
 func (u *upgrades) check() string {
 	u.seen = u.released
 	return fmt.Sprintf("1.%d.0", u.released)
 }
 
-// daily are the moments of a Kyma's year: each day a new version is released, whose turn comes an hour later, its module
-// is being upgraded and becomes Ready, and the sweep finds something that the watchers have missed.
+// daily returns the moments of a Kyma's year. Each day a new version is released and has its turn an hour later, its
+// module is upgraded and becomes Ready, and the sweep finds a change that the watchers have missed.
 func (u *upgrades) daily() []moment {
 	moments := []moment{kicked(0, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Name: kymaRef.Name, ResourceVersion: "1", Urgent: true})}
 	for d := range year {
@@ -185,7 +186,7 @@ func (u *upgrades) daily() []moment {
 	return moments
 }
 
-// ended lets the Kyma be gone after its year.
+// ended removes the Kyma after its year.
 func ended(w *fixture) moment {
 	return moment{year * day, func(env *testsuite.TestWorkflowEnvironment) {
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
@@ -202,19 +203,19 @@ func ended(w *fixture) moment {
 func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 	for name, is := range map[string]struct {
 		state shared.State
-		// module is installed with each upgrade, and ready is how it is found then.
+		// module is installed with each upgrade. ready returns its state afterwards.
 		module bool
 		ready  func(install.Followed) (readiness.Observed, error)
-		// result is added to what a reconcile finds.
+		// result changes the result of a reconcile.
 		result func(now time.Time, res *resolve.Result)
 	}{
 		"each of them becomes Ready":          {state: shared.StateReady},
 		"each is installed and Ready at once": {state: shared.StateReady, module: true},
-		// A module that never becomes ready is followed all year: each hour the wait for it starts again.
+		// A module that never becomes ready is followed all year. Each hour the wait starts again.
 		"the module never becomes Ready": {state: shared.StateError, module: true, ready: func(install.Followed) (readiness.Observed, error) {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 45 * time.Minute}
 		}},
-		"each waits for a window once in a week": {state: shared.StateReady, result: func(now time.Time, res *resolve.Result) {
+		"each waits for a weekly window": {state: shared.StateReady, result: func(now time.Time, res *resolve.Result) {
 			res.NextReconcile, res.NextReconcileFor = nextWeek(now), "the maintenance window"
 		}},
 	} {
@@ -243,14 +244,14 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 			}
 			l := live(t, w, append(u.daily(), ended(w)))
 			l.bounded(t)
-			require.Empty(t, u.missed, "upgrades that no reconcile has seen by noon")
+			require.Empty(t, u.missed, "upgrades that no reconcile has read by noon")
 			require.Greater(t, l.runs, 5)
-			require.LessOrEqual(t, l.runs, l.total/entity.IdleEvents+1, "it continues as new more often than it has to")
+			require.LessOrEqual(t, l.runs, l.total/entity.IdleEvents+1, "it continues as new more often than necessary")
 		})
 	}
 }
 
-// nextWeek is the next Saturday, 20:00.
+// nextWeek returns the next Saturday, 20:00.
 func nextWeek(now time.Time) time.Time {
 	at := now.Truncate(day).Add(20 * time.Hour)
 	for at.Weekday() != time.Saturday || !at.After(now) {

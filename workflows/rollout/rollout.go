@@ -1,6 +1,7 @@
-// Package rollout has Workflow, which takes one ModuleRollout from its first stage to its end. Each of its steps is one
-// activity, which reads the truth, decides and writes the rollout's status; between them it sleeps until the next deadline or
-// a kick. It holds nothing that is not in that status: begun anew, it goes on where the status says.
+// Package rollout has the workflow that takes one ModuleRollout from its first stage to its end. Each step is one
+// activity that reads the live objects, decides, and writes the rollout's status. Between steps the workflow sleeps
+// until the next deadline or a kick. The rollout's status holds the whole state: if the workflow is started again, it
+// continues from there.
 package rollout
 
 import (
@@ -24,42 +25,43 @@ type Input struct {
 	Carry *Carry   `json:"carry,omitempty"`
 }
 
-// Carry is what a rollout's workflow carries from run to run. Fields are only ever added: the previous release must be able
-// to read it.
+// Carry is the state that a rollout's workflow carries from run to run. It only ever gains fields: the previous
+// release must be able to read it.
 type Carry struct {
 	Pending mailbox.Pending `json:"pending,omitzero"`
 	Later   mailbox.Pending `json:"later,omitzero"`
-	// Attempt counts failed steps since the last one that succeeded.
+	// Attempt counts failed steps in a row.
 	Attempt int `json:"attempt,omitempty"`
-	// StepAt is when to take the next step without a kick: a deadline of the rollout, or another attempt of what failed;
-	// zero means by a kick only.
+	// StepAt is when to take the next step if no kick comes: a deadline of the rollout, or the retry of a failed
+	// step. Zero means only after a kick.
 	StepAt time.Time `json:"stepAt,omitzero"`
-	// NotBefore is when the next step may be taken at the earliest.
+	// NotBefore is the earliest time of the next step.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Fault is the last fault, Last what the last step found.
+	// Fault is the last fault, Last the result of the last step.
 	Fault fault.Fault `json:"fault,omitzero"`
 	Last  advance.Out `json:"last,omitzero"`
 }
 
-// Result answers the evaluate update.
+// Result is the answer to the evaluate update.
 type Result struct {
 	Phase    string `json:"phase"`
 	Progress string `json:"progress,omitempty"`
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Completed is false when the step did not end within the update's 30 seconds; the rest is then what was known last.
+	// Completed is false if the step did not end within the update's 30 seconds. The other fields then hold the last
+	// known state.
 	Completed bool `json:"completed"`
 }
 
 const (
-	// minWait is how long a run waits between two steps. Watchers space their kicks by the age of the stage.
+	// minWait is the minimum time between two steps. Watchers space their kicks by the age of the stage.
 	minWait = time.Second
-	// rejectedWait is when a step is taken again that cannot succeed without a change.
+	// rejectedWait is the wait before a step is repeated that cannot succeed without a change.
 	rejectedWait = time.Hour
-	// forever is how long a run sleeps that only a kick can wake.
+	// forever is the sleep of a run that only a kick can wake.
 	forever = 365 * 24 * time.Hour
 )
 
-// Workflow works for one ModuleRollout until that has ended, or is gone.
+// Workflow works for one ModuleRollout until the rollout has ended or is gone.
 func Workflow(ctx workflow.Context, in Input) error {
 	return newRun(ctx, in).run(ctx)
 }
@@ -67,9 +69,9 @@ func Workflow(ctx workflow.Context, in Input) error {
 // run is one run of Workflow.
 type run struct {
 	entity.Run
-	// last is what the last step found.
+	// last is the result of the last step.
 	last advance.Out
-	// continued is true where an earlier run has taken a step.
+	// continued is true if an earlier run has taken a step.
 	continued bool
 	advance   *advance.Activities
 }
@@ -92,7 +94,7 @@ func newRun(ctx workflow.Context, in Input) *run {
 	return r
 }
 
-// run is the life of one run, until the rollout has ended or is gone.
+// run runs until the rollout has ended or is gone, or the run continues as new.
 func (r *run) run(ctx workflow.Context) error {
 	if err := r.Serve(ctx, kick.UpdateEvaluate, r.evaluate, nil); err != nil {
 		return err
@@ -103,7 +105,7 @@ func (r *run) run(ctx workflow.Context) error {
 	})
 }
 
-// evaluate asks for a step that starts from now on and waits until it has ended.
+// evaluate requests a new step and waits until it has ended.
 func (r *run) evaluate(ctx workflow.Context) (Result, error) {
 	completed, err := r.Request(ctx, "evaluation requested", "an evaluation")
 	if err != nil {
@@ -112,12 +114,12 @@ func (r *run) evaluate(ctx workflow.Context) (Result, error) {
 	return Result{Phase: r.last.Phase, Progress: r.last.Progress, WaitsFor: r.last.WaitsFor, Completed: completed}, nil
 }
 
-// step takes the next step of the rollout. A kick that comes from now on means one more.
+// step takes the next step of the rollout. A kick that arrives from now on causes one more.
 func (r *run) step(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
 	r.View.Do("evaluating: "+cmp.Or(pending.Reason, "started"), started)
 	var out advance.Out
-	err := r.Do(ctx, kick.ControlPlaneQueue, "evaluate the clusters, release or wait", &out, r.advance.AdvanceRollout, advance.In{Ref: r.Ref})
+	err := r.Do(ctx, kick.ControlPlaneQueue, "evaluate the clusters, then release the next stage or wait", &out, r.advance.AdvanceRollout, advance.In{Ref: r.Ref})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -133,13 +135,13 @@ func (r *run) step(ctx workflow.Context) error {
 			r.RetryAt = out.Until
 		}
 	case r.RetryAt.IsZero():
-		r.RetryAt = now.Add(rejectedWait) // nothing may stick for ever
+		r.RetryAt = now.Add(rejectedWait) // never get stuck
 	}
 	r.showState(ctx)
 	return nil
 }
 
-// showState copies the state into what the query and the current details show.
+// showState copies the state into the status query's answer and the current details.
 func (r *run) showState(ctx workflow.Context) {
 	r.View.State, r.View.Message, r.View.LastFault = r.last.Phase, r.last.Progress, r.Fault
 	if r.last.Stage != "" {
@@ -151,7 +153,7 @@ func (r *run) showState(ctx workflow.Context) {
 	r.Show(ctx)
 }
 
-// input is what the next run starts with.
+// input returns the input of the next run.
 func (r *run) input() any {
 	now := r.Carried()
 	return Input{Ref: r.Ref, Carry: &Carry{
@@ -159,7 +161,7 @@ func (r *run) input() any {
 	}}
 }
 
-// sleepsFor says in words what a sleeping run waits for.
+// sleepsFor returns, for people, what a sleeping run waits for.
 func (r *run) sleepsFor() string {
 	switch {
 	case !r.Fault.IsZero():

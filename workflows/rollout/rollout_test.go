@@ -21,14 +21,14 @@ import (
 
 var ref = kick.Ref{Namespace: "kcp-system", Name: "sample-regular-1.1.0", UID: "rollout-uid"}
 
-// steps are the answers of the activity, and when it was asked.
+// steps holds the answers of the activity and the times of its calls.
 type steps struct {
 	env    *testsuite.TestWorkflowEnvironment
 	answer func(ctx context.Context, n int, now time.Time) (advance.Out, error)
 	at     []time.Time
 }
 
-// AdvanceRollout answers as the test says.
+// AdvanceRollout answers as the test defines.
 func (s *steps) AdvanceRollout(ctx context.Context, in advance.In) (advance.Out, error) {
 	if in.Ref != ref {
 		return advance.Out{}, errors.New("another rollout")
@@ -70,7 +70,7 @@ func TestARolloutThatHasEndedEndsItsWorkflow(t *testing.T) {
 	require.Equal(t, "7/7", shown.Message)
 }
 
-// A soak of two weeks is one timer, however long it takes.
+// A soak of two weeks is one timer, however long it is.
 func TestTwoWeeksOfSoakAreOneSleep(t *testing.T) {
 	const soak = 14 * 24 * time.Hour
 	s := environment(t, func(_ context.Context, n int, now time.Time) (advance.Out, error) {
@@ -99,7 +99,7 @@ func TestARolloutThatWaitsForPeopleIsWokenByThem(t *testing.T) {
 	require.InDelta(t, (72 * time.Hour).Seconds(), s.at[1].Sub(s.at[0]).Seconds(), 2)
 }
 
-// What came in during a step may not have been seen by it; five kicks are one more.
+// A step may have missed a change that happened while it ran. Five kicks cause one more step.
 func TestKicksDuringAStepMeanOneMore(t *testing.T) {
 	var s *steps
 	s = environment(t, func(_ context.Context, n int, _ time.Time) (advance.Out, error) {
@@ -115,7 +115,7 @@ func TestKicksDuringAStepMeanOneMore(t *testing.T) {
 	require.Len(t, s.at, 2)
 }
 
-// Two steps are a second apart, whatever the clusters do.
+// Two steps are at least a second apart, whatever the clusters do.
 func TestStepsAreSpaced(t *testing.T) {
 	s := environment(t, func(_ context.Context, n int, now time.Time) (advance.Out, error) {
 		if n < 4 {
@@ -135,7 +135,7 @@ func TestStepsAreSpaced(t *testing.T) {
 	}
 }
 
-func TestAFailedStepIsTakenAgain(t *testing.T) {
+func TestAFailedStepIsRetried(t *testing.T) {
 	s := environment(t, func(_ context.Context, n int, _ time.Time) (advance.Out, error) {
 		switch {
 		case n <= 12:
@@ -147,7 +147,7 @@ func TestAFailedStepIsTakenAgain(t *testing.T) {
 	})
 	s.env.ExecuteWorkflow(Workflow, Input{Ref: ref})
 	require.NoError(t, s.env.GetWorkflowError())
-	require.Len(t, s.at, 14, "also what cannot succeed without a change is tried again: nothing may stick")
+	require.Len(t, s.at, 14, "a rejected step is retried too: a rollout must never get stuck")
 }
 
 func TestARolloutThatIsGoneEndsItsWorkflow(t *testing.T) {
@@ -190,7 +190,7 @@ func TestTheUpdateAnswersWithWhatTheNextStepFound(t *testing.T) {
 	require.Equal(t, Result{Phase: "Held", Progress: "1/7", WaitsFor: "somebody", Completed: true}, result)
 }
 
-func TestAnOperatorMayHaveARolloutContinueAsNew(t *testing.T) {
+func TestAnOperatorMayForceARolloutToContinueAsNew(t *testing.T) {
 	s := environment(t, func(_ context.Context, _ int, now time.Time) (advance.Out, error) {
 		return advance.Out{Phase: "Soaking", Until: now.Add(24 * time.Hour)}, nil
 	})
@@ -201,8 +201,8 @@ func TestAnOperatorMayHaveARolloutContinueAsNew(t *testing.T) {
 	require.Len(t, s.at, 1)
 }
 
-// The next run does nothing at once: it waits for what the run before it waited for.
-func TestTheNextRunGoesOnWaiting(t *testing.T) {
+// The next run does nothing at once. It continues the wait of the previous run.
+func TestTheNextRunKeepsWaiting(t *testing.T) {
 	s := environment(t, func(context.Context, int, time.Time) (advance.Out, error) { return ended(), nil })
 	began := s.env.Now()
 	s.env.ExecuteWorkflow(Workflow, Input{Ref: ref, Carry: &Carry{
@@ -213,7 +213,7 @@ func TestTheNextRunGoesOnWaiting(t *testing.T) {
 	require.InDelta(t, (24 * time.Hour).Seconds(), s.at[0].Sub(began).Seconds(), 1)
 }
 
-// A completed rollout whose version is promoted after a week is one sleep more, and its workflow ends then.
+// If the version of a completed rollout is promoted after a week, the workflow sleeps once more and then completes.
 func TestACompletedRolloutWaitsAWeekUntilItsVersionIsPromoted(t *testing.T) {
 	const well = 7 * 24 * time.Hour
 	s := environment(t, func(_ context.Context, n int, now time.Time) (advance.Out, error) {
@@ -236,7 +236,7 @@ func TestACompletedRolloutWaitsAWeekUntilItsVersionIsPromoted(t *testing.T) {
 	require.Equal(t, "7/7, waits for the clusters to stay well for 168h0m0s", shown.Message)
 }
 
-// To wait for the next channel, or for people, has no deadline: a kick wakes it.
+// A wait for the next channel or for approval has no deadline. A kick ends it.
 func TestAPromotionThatWaitsForItsChannelIsWokenByIt(t *testing.T) {
 	s := environment(t, func(_ context.Context, n int, _ time.Time) (advance.Out, error) {
 		if n == 1 {

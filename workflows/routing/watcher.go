@@ -1,5 +1,5 @@
-// Package routing has WatcherWorkflow: it sets up the routing of one Watcher until that has settled, and is started again by
-// the next change.
+// Package routing has WatcherWorkflow. It sets up the routing of one Watcher and completes once that has settled. The
+// next change starts it again.
 package routing
 
 import (
@@ -23,25 +23,25 @@ type Input struct {
 	Carry *Carry   `json:"carry,omitempty"`
 }
 
-// Carry is what a Watcher's workflow carries from run to run. Fields are only ever added: the previous release must be able
-// to read it.
+// Carry is the state that a Watcher's workflow carries from run to run. It only ever gains fields: the previous
+// release must be able to read it.
 type Carry struct {
 	entity.Carry
-	// State and Message are those of the Watcher's status.
+	// State and Message are the ones in the Watcher's status.
 	State   string `json:"state,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Result answers the reconcile update.
+// Result is the answer to the reconcile update.
 type Result struct {
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Completed is false when the reconcile did not end within the update's 30 seconds; the state is then the last one
-	// known.
+	// Completed is false if the reconcile did not end within the update's 30 seconds. The state is then the last
+	// known one.
 	Completed bool `json:"completed"`
 }
 
-// WatcherWorkflow works for one Watcher until its routing has settled, or is gone with it.
+// WatcherWorkflow works for one Watcher until its routing has settled or the Watcher is gone.
 func WatcherWorkflow(ctx workflow.Context, in Input) error {
 	return newRun(ctx, in).run(ctx)
 }
@@ -50,7 +50,7 @@ func WatcherWorkflow(ctx workflow.Context, in Input) error {
 type run struct {
 	entity.Run
 	state Carry
-	// continued is true where an earlier run has reconciled the Watcher.
+	// continued is true if an earlier run has reconciled the Watcher.
 	continued bool
 	routing   *activities.Activities
 }
@@ -65,7 +65,7 @@ func newRun(ctx workflow.Context, in Input) *run {
 	return r
 }
 
-// run is the life of one run, until the Watcher has settled or is gone.
+// run runs until the Watcher has settled or is gone, or the run continues as new.
 func (r *run) run(ctx workflow.Context) error {
 	if err := r.Serve(ctx, kick.UpdateReconcile, r.reconcileNow, nil); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r *run) run(ctx workflow.Context) error {
 	})
 }
 
-// reconcileNow asks for a reconcile that starts from now on and waits until it has ended.
+// reconcileNow requests a new reconcile and waits until it has ended.
 func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 	completed, err := r.Request(ctx, "reconcile requested", "a reconcile")
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 	return Result{State: r.state.State, Message: r.state.Message, Completed: completed}, nil
 }
 
-// reconcile is one reconcile of the Watcher. A kick that comes from now on means one more.
+// reconcile reconciles the Watcher once. A kick that arrives from now on causes one more.
 func (r *run) reconcile(ctx workflow.Context) error {
 	pending, started := r.Start(ctx)
 	r.View.Do("routing: "+cmp.Or(pending.Reason, "started"), started)
@@ -104,7 +104,7 @@ func (r *run) reconcile(ctx workflow.Context) error {
 	return nil
 }
 
-// gatewaysOf are the Gateways that kicks named.
+// gatewaysOf returns the Gateways that kicks named.
 func gatewaysOf(pending mailbox.Pending) []types.NamespacedName {
 	var named []types.NamespacedName
 	for _, seen := range pending.Seen {
@@ -115,20 +115,20 @@ func gatewaysOf(pending mailbox.Pending) []types.NamespacedName {
 	return named
 }
 
-// showState copies the state into what the query and the current details show.
+// showState copies the state into the status query's answer and the current details.
 func (r *run) showState(ctx workflow.Context) {
 	r.View.State, r.View.Message, r.View.LastFault = r.state.State, r.state.Message, r.Fault
 	r.Show(ctx)
 }
 
-// input is what the next run starts with.
+// input returns the input of the next run.
 func (r *run) input() any {
 	carry := r.state
 	carry.Carry = r.Carried()
 	return Input{Ref: r.Ref, Carry: &carry}
 }
 
-// sleepsFor says in words what a sleeping run waits for.
+// sleepsFor returns, for people, what a sleeping run waits for.
 func (r *run) sleepsFor() string {
 	if !r.RetryAt.IsZero() {
 		return "the next attempt: " + r.Fault.Reason

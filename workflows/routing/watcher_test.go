@@ -23,13 +23,13 @@ import (
 
 var ref = kick.Ref{Namespace: "kcp-system", Name: "kyma", UID: "watcher-uid"}
 
-// reconciles are the answers of the activity, and what it was asked.
+// reconciles holds the answers and inputs of the activity.
 type reconciles struct {
 	answer func(ctx context.Context, n int) error
 	asked  []activities.In
 }
 
-// ReconcileWatcher answers as the test says.
+// ReconcileWatcher answers as the test defines.
 func (r *reconciles) ReconcileWatcher(ctx context.Context, in activities.In) (activities.Out, error) {
 	r.asked = append(r.asked, in)
 	if r.answer != nil {
@@ -67,7 +67,7 @@ func TestAWatcherThatIsRoutedEndsItsWorkflow(t *testing.T) {
 	require.Equal(t, "routed", shown.Message)
 }
 
-// What came in while a reconcile ran may not have been read by it.
+// A reconcile may have missed a change that happened while it ran.
 func TestAKickDuringAReconcileMeansOneMore(t *testing.T) {
 	r := &reconciles{}
 	env := environment(t, r)
@@ -81,7 +81,7 @@ func TestAKickDuringAReconcileMeansOneMore(t *testing.T) {
 	}
 	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, r.asked, 2, "five kicks are one more reconcile")
+	require.Len(t, r.asked, 2, "five kicks cause one more reconcile")
 	require.Equal(t, []types.NamespacedName{{Namespace: "kcp-system", Name: "g"}}, r.asked[1].Gateways)
 }
 
@@ -98,7 +98,7 @@ func TestAFailedReconcileIsRetriedUntilItSucceeds(t *testing.T) {
 	require.Len(t, r.asked, 13)
 }
 
-func TestWhatOnlyAChangeCanHelpIsNotRetried(t *testing.T) {
+func TestARejectedReconcileIsNotRetried(t *testing.T) {
 	r := &reconciles{answer: func(context.Context, int) error {
 		return fault.New(fault.Rejected, activities.EventRefused, "an admission webhook refuses it")
 	}}
@@ -123,10 +123,10 @@ func TestAnUrgentKickDoesNotWaitForTheRetry(t *testing.T) {
 	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, r.asked, 2)
-	require.Less(t, env.Now().Sub(began), 5*time.Minute, "in the time of the workflow, which skips waits")
+	require.Less(t, env.Now().Sub(began), 5*time.Minute, "in the workflow's time, which skips waits")
 }
 
-func TestAnOperatorsRequestContinuesAWaitingRunWithAllThatItCarries(t *testing.T) {
+func TestAForcedContinueAsNewKeepsTheStateOfAWaitingRun(t *testing.T) {
 	refused := fault.New(fault.Transient, activities.EventRefused, "no right")
 	refused.SlowRetry = true
 	r := &reconciles{answer: func(context.Context, int) error { return refused }}
@@ -145,7 +145,7 @@ func TestAnOperatorsRequestContinuesAWaitingRunWithAllThatItCarries(t *testing.T
 	env = environment(t, r)
 	env.ExecuteWorkflow(WatcherWorkflow, in)
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, r.asked, 2, "the run that follows waits for the retry")
+	require.Len(t, r.asked, 2, "the next run waits for the retry")
 }
 
 func TestAnUpdateAnswersWithTheStateReached(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package sweep has the workflow that walks a shard of the fleet once per resync interval, and kicks what differs from what is wanted.
+// Package sweep has the workflow that walks one shard of the fleet once per resync interval. It kicks Kymas that
+// differ from their desired state.
 package sweep
 
 import (
@@ -22,21 +23,22 @@ type Input struct {
 	Shard int `json:"shard"`
 	// Shards is the number of shards when the sweep was started.
 	Shards int `json:"shards"`
-	// Interval is the resync interval until the first walk returns the present one.
+	// Interval is the resync interval. Each walk returns the currently configured one.
 	Interval time.Duration `json:"interval"`
-	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk returned.
+	// ProbeFrom is where the next walk begins to probe clusters that are marked unreachable. Each walk returns the
+	// next value.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 	// Pass is the number of the next walk.
 	Pass int `json:"pass,omitempty"`
-	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
+	// NextWalk is when the next walk starts. Zero means within one interval, at the shard's offset.
 	NextWalk time.Time `json:"nextWalk,omitzero"`
 }
 
 // walksPerRun bounds the history of one run of a sweep.
 const walksPerRun = 50
 
-// Workflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
-// repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
+// Workflow walks one shard of the fleet once per resync interval. It never fails: it repeats a failed walk. It
+// completes only if the number of shards was reduced and its shard no longer exists.
 func Workflow(ctx workflow.Context, in Input) error {
 	logic.Of(ctx)
 	s := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: build.Of(ctx)}
@@ -49,7 +51,7 @@ type run struct {
 	mail  *mailbox.Mailbox
 	build string
 	walks *sweep.Activities
-	// last says what came of the last walk of this run.
+	// last describes the result of the last walk of this run.
 	last string
 }
 
@@ -63,7 +65,7 @@ func (s *run) run(ctx workflow.Context) error {
 			return err
 		}
 		if kicked := s.mail.Take(); kicked.Count > 0 {
-			// The next run, if any, must not wait for its turn.
+			// The next run, if any, must walk at once.
 			s.in.NextWalk = workflow.Now(ctx)
 		}
 		if walked >= walksPerRun || s.mail.Forced || s.build != build.Of(ctx) {
@@ -76,13 +78,13 @@ func (s *run) run(ctx workflow.Context) error {
 	}
 }
 
-// show writes the current details.
+// show updates the current details.
 func (s *run) show(ctx workflow.Context, doing, waitingFor string, since time.Time) {
-	workflow.SetCurrentDetails(ctx, "Bookkeeping of Lifecycle Manager: it compares a share of all Kymas with what is wanted, and wakes up the workflows of those that differ.\n\n"+
+	workflow.SetCurrentDetails(ctx, "Sweep of Lifecycle Manager: compares a share of all Kymas with their desired state, and wakes the workflows of Kymas that differ.\n\n"+
 		view.Now(doing, waitingFor, since)+s.last)
 }
 
-// rest waits for the next walk; a kick starts it at once.
+// rest waits for the next walk. A kick starts it at once.
 func (s *run) rest(ctx workflow.Context) error {
 	now := workflow.Now(ctx)
 	wait := s.in.NextWalk.Sub(now)
@@ -93,25 +95,25 @@ func (s *run) rest(ctx workflow.Context) error {
 	return attempts.For(ctx, wait, "the next walk", s.mail.Arrived)
 }
 
-// walk walks the shard once, and tells whether the shard no longer exists.
+// walk walks the shard once, and reports whether the shard no longer exists.
 func (s *run) walk(ctx workflow.Context) (removed bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
-	s.show(ctx, "comparing its share of the fleet with what is wanted", "", started)
+	s.show(ctx, "comparing its share of the fleet with the desired state", "", started)
 	err = workflow.ExecuteActivity(attempts.Walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
 		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, Pass: s.in.Pass, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
 	}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
-	// Also after a walk that failed: whatever it compared, the next one goes on from there.
+	// After a failed walk too: the next pass compares the next part.
 	s.in.Pass++
 	if err == nil {
 		if s.in.Shard >= res.Shards {
 			return true, nil
 		}
 		started, s.in.Interval, s.in.ProbeFrom = res.Started, res.Interval, res.ProbeFrom
-		s.last = fmt.Sprintf("Last walk: %d Kymas, of which %d had something to do.\n", res.Kymas, res.Kicked)
+		s.last = fmt.Sprintf("Last walk: %d Kymas checked, %d workflows kicked.\n", res.Kymas, res.Kicked)
 	}
 	s.in.NextWalk = started.Add(s.in.Interval)
 	return false, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/workflowtest"
 )
 
-// sweeping runs the sweep of shard 32 until it continues as new, and returns when it walked and what the next
-// run starts with.
+// sweeping runs the sweep of shard 32 until it continues as new. It returns the times of its walks and the input of
+// the next run.
 func sweeping(t *testing.T, in Input, walk func(n int) (sweep.WalkResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, Input) {
 	t.Helper()
 	env := workflowtest.Environment()
@@ -67,16 +67,16 @@ func TestTheDetailsOfASweepSayWhatItIs(t *testing.T) {
 	}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			details := workflowtest.DetailsOf(t, env)
-			require.Regexp(t, "^Bookkeeping of Lifecycle Manager: .*\n\nWaits since .* for the next walk at .*\\. Temporal shows", details)
+			require.Regexp(t, "^Sweep of Lifecycle Manager: .*\n\nWaiting since .* for the next walk at .*\\. Temporal shows", details)
 			require.NotContains(t, details, "Last walk")
 		}, time.Minute)
 		env.RegisterDelayedCallback(func() {
-			require.Contains(t, workflowtest.DetailsOf(t, env), "Last walk: 20 Kymas, of which 3 had something to do.")
+			require.Contains(t, workflowtest.DetailsOf(t, env), "Last walk: 20 Kymas checked, 3 workflows kicked.")
 		}, 6*time.Minute)
 	})
 }
 
-func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
+func TestASweepEndsIfItsShardNoLongerExists(t *testing.T) {
 	env := workflowtest.Environment()
 	walks := 0
 	env.RegisterActivityWithOptions(func(context.Context, sweep.WalkInput) (sweep.WalkResult, error) {
@@ -84,7 +84,7 @@ func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
 		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, Shards: 8}, nil
 	}, activity.RegisterOptions{Name: "WalkShard"})
 	env.ExecuteWorkflow(Workflow, shard32)
-	require.NoError(t, env.GetWorkflowError(), "it completed, and did not continue as new")
+	require.NoError(t, env.GetWorkflowError(), "the sweep completed and did not continue as new")
 	require.Equal(t, 1, walks)
 }
 
@@ -96,12 +96,12 @@ func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
 	require.Equal(t, time.Minute, next.Interval)
 }
 
-// There may be more clusters out of reach than can be probed within an interval.
-func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
+// There may be more unreachable clusters than one walk can probe.
+func TestAWalkContinuesProbingWhereTheLastOneEndedEvenAcrossRuns(t *testing.T) {
 	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	var began []uint64
-	const lastWhole = uint64(1)<<63 + 1 // which is no float64
+	const lastWhole = uint64(1)<<63 + 1 // not representable as float64
 	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
 		began = append(began, in.ProbeFrom)
 		if len(began) == 2 {
@@ -118,7 +118,8 @@ func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
 	require.Equal(t, lastWhole, next.ProbeFrom)
 }
 
-// What is not compared in each pass has its turn by the number of the pass, also after one that failed, and in the next run.
+// Each pass compares a part of the objects, chosen by the number of the pass. So the number must grow after failed
+// passes and across runs.
 func TestTheWalksOfASweepAreCounted(t *testing.T) {
 	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
@@ -142,7 +143,7 @@ func TestTheWalksOfASweepAreCounted(t *testing.T) {
 	require.Equal(t, 7+walksPerRun, next.Pass)
 }
 
-func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
+func TestAWalkGetsTheStartTimeOfItsSweep(t *testing.T) {
 	env := workflowtest.Environment()
 	env.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	began := env.Now()
@@ -158,7 +159,7 @@ func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
 	}
 }
 
-func TestASweepGoesOnAfterAWalkThatFailed(t *testing.T) {
+func TestASweepContinuesAfterAFailedWalk(t *testing.T) {
 	walks, _ := sweeping(t, shard32, func(n int) (sweep.WalkResult, error) {
 		if n == 1 {
 			return sweep.WalkResult{}, fault.New(fault.Rejected, "Forbidden", "cannot be retried")
@@ -169,10 +170,10 @@ func TestASweepGoesOnAfterAWalkThatFailed(t *testing.T) {
 		return everyTenMinutes(n)
 	}, nil)
 	require.Greater(t, len(walks), walksPerRun)
-	require.GreaterOrEqual(t, walks[1]-walks[0], 10*time.Minute, "no hot loop")
+	require.GreaterOrEqual(t, walks[1]-walks[0], 10*time.Minute, "no hot loop after a failed walk")
 }
 
-func TestAKickedSweepWalksAtOnceAlsoIfItContinuesAsNewFirst(t *testing.T) {
+func TestAKickedSweepWalksAtOnceEvenIfItContinuesAsNewFirst(t *testing.T) {
 	walks, _ := sweeping(t, shard32, everyTenMinutes, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "now"}) }, 6*time.Minute)
 	})
@@ -187,7 +188,7 @@ func TestAKickedSweepWalksAtOnceAlsoIfItContinuesAsNewFirst(t *testing.T) {
 		return everyTenMinutes(n)
 	}, func(e *testsuite.TestWorkflowEnvironment) { env = e })
 	require.Len(t, walks, 1)
-	require.False(t, next.NextWalk.After(asked.Add(time.Second)), "the kick travels with the run")
+	require.False(t, next.NextWalk.After(asked.Add(time.Second)), "the run carries the kick")
 }
 
 func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) {
@@ -196,7 +197,7 @@ func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) 
 		s := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}), build: "earlier"}
 		return s.run(ctx)
 	}, workflow.RegisterOptions{Name: "Sweep of an earlier build"})
-	// Without an activity: a walk would fail.
+	// A walk would fail, because no activity is registered.
 	env.ExecuteWorkflow("Sweep of an earlier build", shard32)
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)

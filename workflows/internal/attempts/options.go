@@ -1,6 +1,5 @@
-// Package attempts says how often and how long activities are attempted, by what an activity does: options of those that
-// write, wait or walk, and Local, by which a short step is attempted within the workflow task first. For is a wait of the
-// workflow itself.
+// Package attempts has the options of activities, by kind: Writing, Yielding, Waiting and Walking. Local attempts a
+// short step within the workflow task before it schedules an activity. For waits in the workflow itself.
 package attempts
 
 import (
@@ -18,17 +17,18 @@ import (
 const (
 	// stepTimeout bounds one attempt of an activity that writes.
 	stepTimeout = 2 * time.Minute
-	// heartbeatTimeout is how long a writing activity may be silent; it stops itself as soon as it could
-	// not heartbeat for that long.
+	// heartbeatTimeout is how long a writing activity may go without a heartbeat. The activity stops itself if it
+	// could not send one for that long.
 	heartbeatTimeout = 20 * time.Second
-	// waitAttemptTimeout bounds one attempt of a wait, which ends itself after 28 s at the latest. Waits do not heartbeat, since
-	// each heartbeat is a write of Temporal's: so late is a worker that died noticed.
+	// waitAttemptTimeout bounds one attempt of a wait. The attempt ends itself after at most 28 s. Waits send no
+	// heartbeats, because each one is a write in Temporal's database. So the server notices a dead worker only after
+	// this timeout.
 	waitAttemptTimeout = 30 * time.Second
-	// WaitDeadline is when a wait ends without news; it is then started again.
+	// WaitDeadline is when a wait ends without news. The workflow then starts it again.
 	WaitDeadline = time.Hour
 )
 
-// RetryShortly retries transient faults a few times within a minute or so; then the workflow decides.
+// RetryShortly retries transient faults a few times within about a minute. After that the workflow decides.
 func RetryShortly() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval:    time.Second,
@@ -38,9 +38,9 @@ func RetryShortly() *temporal.RetryPolicy {
 	}
 }
 
-// Writing are the options of an activity that changes something: cancelled only together with a wait for
-// its end, so that it does not still write when the next step starts. Time in the queue does not count: a step that waits
-// for its turn behind others has not failed, and retrying it would only lengthen the queue.
+// Writing sets the options of an activity that changes something. Cancellation waits for the activity to end, so that
+// it cannot write while the next step runs. Time in the queue does not count against a timeout: a step in a long
+// queue has not failed, and a retry would only make the queue longer.
 func Writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           queue,
@@ -52,12 +52,12 @@ func Writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	})
 }
 
-// yielding is the priority in Temporal's queues of work that concerns many at once, such as a new version in the catalog. Work
-// without a priority, such as that on an edit, counts as 3 of 5 and comes first. A server whose matching service does not know
-// priorities serves all in the order of their arrival.
+// yielding is the task queue priority of work that a change for many Kymas causes, such as a new version in the
+// catalog. Work without a priority, such as work for an edit, counts as 3 of 5 and comes first. A server without
+// support for priorities serves all tasks in order of arrival.
 const yielding = 4
 
-// Yielding are Writing for an activity that nobody waits for: it makes way for others in the queue.
+// Yielding sets the options of Writing, with a lower priority, for an activity that no user waits for.
 func Yielding(ctx workflow.Context, queue, summary string) workflow.Context {
 	ctx = Writing(ctx, queue, summary)
 	options := workflow.GetActivityOptions(ctx)
@@ -65,8 +65,8 @@ func Yielding(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, options)
 }
 
-// Waiting are the options of a read-only wait. Its attempts fail benignly with a delay of their own, so that waiting writes no
-// history.
+// Waiting sets the options of a read-only wait. Its attempts fail as benign errors with their own retry delay, so
+// waiting writes no history.
 func Waiting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              kick.FollowQueue,
@@ -81,7 +81,7 @@ func Waiting(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// Walking are the options of the sweep's long activity.
+// Walking sets the options of the sweep's long activity.
 func Walking(ctx workflow.Context, interval time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           kick.SweepQueue,
@@ -93,12 +93,12 @@ func Walking(ctx workflow.Context, interval time.Duration) workflow.Context {
 			BackoffCoefficient: 2,
 			MaximumInterval:    time.Minute,
 		},
-		Summary: "walk the shard and kick what differs",
+		Summary: "walk the shard and kick Kymas that differ from their desired state",
 	})
 }
 
-// DeadlinePassed tells whether a wait ended because its deadline passed, which is no error. The server
-// then reports either the time-out or, if the next attempt would have come too late, the last benign failure.
+// DeadlinePassed reports whether a wait ended because its deadline passed, which is not an error. The server then
+// reports a timeout or, if the next attempt would have come too late, the last benign failure.
 func DeadlinePassed(err error) bool {
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
@@ -106,11 +106,11 @@ func DeadlinePassed(err error) bool {
 	return fault.FromTemporal(err).Kind == fault.Pending
 }
 
-// MaxSummary is well below the 400 bytes that a server takes for the summary of a timer.
+// MaxSummary is the maximum length of a summary. The server accepts 400 bytes for the summary of a timer.
 const MaxSummary = 120
 
-// For waits for a condition, but not longer than atMost. The summary describes its timer. The timer ends with the wait: the
-// SDK would let it fire later, for a workflow task that does nothing.
+// For waits until condition is true, for at most atMost. The summary describes its timer. For cancels the timer when
+// the wait ends. Otherwise the timer would fire later and cause an empty workflow task.
 func For(ctx workflow.Context, atMost time.Duration, summary string, condition func() bool) error {
 	waiting, cancel := workflow.WithCancel(ctx)
 	defer cancel()

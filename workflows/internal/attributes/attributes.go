@@ -1,5 +1,5 @@
-// Package attributes writes the search attributes of a Kyma's workflow: Publish those that changed, since each change is an event
-// of history and a write of Temporal's visibility.
+// Package attributes writes the search attributes of a Kyma's workflow. Publish upserts only attributes that changed,
+// because each upsert is an event of history and a write in Temporal's visibility store.
 package attributes
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// mostFailing is how many failing modules a search attribute names at most: Temporal limits its size.
+// mostFailing bounds the names in the failing modules attribute, because Temporal limits the size of attributes.
 const mostFailing = 20
 
-// StartedWith are the search attributes that a workflow was started with. A server that did not know them yet started it
-// without.
+// StartedWith returns the search attributes that the workflow was started with. It returns none if the server did not
+// know them yet at the start.
 func StartedWith(ctx workflow.Context) map[string]string {
 	started := map[string]string{}
 	known := workflow.GetTypedSearchAttributes(ctx)
 	for _, name := range kick.SearchAttributes() {
 		if kick.TypeOf(name) != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			continue // It is not known before the first report.
+			continue // not known before the first report
 		}
 		if value, ok := known.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); ok {
 			started[name] = value
@@ -31,8 +31,8 @@ func StartedWith(ctx workflow.Context) map[string]string {
 	return started
 }
 
-// Publish upserts the search attributes, and the names of failing modules, that differ from those that were published, and notes
-// them there. An empty attribute stays as it was.
+// Publish upserts the search attributes and names of failing modules that differ from published, and updates
+// published. It leaves an attribute unchanged if its new value is empty.
 func Publish(ctx workflow.Context, published, attributes map[string]string, failing []string) error {
 	var updates []temporal.SearchAttributeUpdate
 	failing = failing[:min(len(failing), mostFailing)]

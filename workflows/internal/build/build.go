@@ -1,17 +1,18 @@
-// Package build says which build does the present workflow task. A run that wakes under another one continues as new before
-// it acts.
+// Package build finds out which build executes the current workflow task. A run that wakes under another build
+// continues as new before it acts.
 package build
 
 import "go.temporal.io/sdk/workflow"
 
-// Of is the id of the build that does this workflow task, or in a replay did it. GetCurrentBuildID alone is not
-// that in SDK v1.50.0: where a worker has read the history of a run first, as one of a new build must, it is for the new
-// task still the build that did the last one. The run would act under the new build without continuing as new, and no
-// later replay could take the same decision, since for that it is the build in the history.
+// Of returns the id of the build that executes this workflow task, or that executed it if this is a replay.
+// GetCurrentBuildID alone does not do this in SDK v1.50.0: if a worker has to replay a run's history first, as a new
+// build does, GetCurrentBuildID returns the build of the previous task during the new task. The run would then act
+// under the new build without continuing as new. A later replay reads the build from the history and would decide
+// differently.
 func Of(ctx workflow.Context) string {
 	info := workflow.GetInfo(ctx)
 	if workflow.IsReplaying(ctx) {
 		return info.GetCurrentBuildID()
 	}
-	return info.GetBinaryChecksum() // which is the worker's own build id
+	return info.GetBinaryChecksum() // the worker's own build id
 }

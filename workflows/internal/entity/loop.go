@@ -6,22 +6,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Loop is the life of a run that takes one kind of step: when it begins, when it is due, and when a kick asks for it.
+// Loop describes a run that takes one kind of step.
 type Loop struct {
 	// Workflow is the name of the workflow, and Input returns what its next run starts with.
 	Workflow string
 	Input    func() any
-	// Begun is true once the workflow has taken a step.
+	// Begun is true if the workflow has taken a step before.
 	Begun bool
-	// Step takes one.
+	// Step takes one step.
 	Step func(ctx workflow.Context) error
-	// IsOver tells whether nothing is left to do, unless a kick comes.
+	// IsOver reports whether nothing is left to do unless a kick comes.
 	IsOver func() bool
-	// SleepsFor says in words what a sleeping run waits for.
+	// SleepsFor returns, for people, what a sleeping run waits for.
 	SleepsFor func() string
 }
 
-// Loop takes steps until the run has nothing left to do or continues as new.
+// Loop takes steps until nothing is left to do or the run continues as new.
 func (r *Run) Loop(ctx workflow.Context, l Loop) error {
 	for {
 		r.Drain()
@@ -49,7 +49,7 @@ func (r *Run) Loop(ctx workflow.Context, l Loop) error {
 	}
 }
 
-// step is what a run does next.
+// step is the next thing that a run does.
 type step string
 
 const (
@@ -59,16 +59,17 @@ const (
 	stepComplete step = "complete"
 )
 
-// situation is all that the decision depends on.
+// situation holds everything that decide depends on.
 type situation struct {
-	// Begun is true once a step was taken, Over when nothing is left to do.
+	// Begun is true once a step was taken. Over is true if nothing is left to do.
 	Begun, Over bool
-	// Pending is true when a kick waits to be acted on, Due when the time of a step has come.
+	// Pending is true if a kick waits to be acted on. Due is true if a step is due.
 	Pending, Due           bool
 	MustContinue, NewBuild bool
 }
 
-// decide decides. A run with nothing left to do ends; one that should continue as new does so before it acts.
+// decide returns the next step. A run with nothing left to do ends. A run that should continue as new does so before
+// it acts.
 func decide(s situation) step {
 	switch {
 	case !s.Begun:
@@ -84,8 +85,8 @@ func decide(s situation) step {
 	}
 }
 
-// Request asks for a step that starts from now on, for the caller of an update, and waits until it has ended. It reports whether it
-// ended in time. What is asked for is a step in words, with its article.
+// Request asks for a step on behalf of an update's caller, and waits until that step has ended. The step starts after
+// the call. Request reports whether the step ended in time. what names the step for people, with its article.
 func (r *Run) Request(ctx workflow.Context, reason, what string) (bool, error) {
 	wanted := r.Started + 1
 	r.Box.Put(kick.Kick{Reason: reason, Urgent: true})

@@ -1,9 +1,9 @@
-// Package mailbox receives the signals of one workflow run and sums up the kicks among them. No kick is lost when a run ends,
-// and many kicks become one reconcile. [New] makes a [Mailbox]. A [Box] holds the kicks for one entity that the workflow works
-// for, and a [Pending] is the sum of several kicks, which is carried from run to run.
+// Package mailbox receives the signals of one workflow run and sums up the kicks among them. It loses no kick when a
+// run ends, and turns many kicks into one reconcile. [New] returns a [Mailbox]. A [Box] holds the kicks for one
+// entity that the workflow works for. A [Pending] sums up several kicks, and runs carry it to the next run.
 //
-// A workflow decides only right after Drain: a signal that is still in a channel when a run ends is lost, and its sender gets
-// no error.
+// A workflow must decide right after Drain. A signal that is still in a channel when a run ends is lost, and its
+// sender gets no error.
 package mailbox
 
 import (
@@ -14,12 +14,12 @@ import (
 
 // Box holds the kicks for one entity.
 type Box struct {
-	// Pending are the kicks that may be acted on, at the entity's pace.
+	// Pending sums up the kicks that the entity may act on, at its pace.
 	Pending Pending
-	// Later are the kicks that wait for their NotBefore. They wait apart from the others: a kick that may be acted on sooner
-	// neither ends their wait nor waits with them. A whole reconcile answers them too.
+	// Later sums up the kicks that wait for their NotBefore. They are separate from Pending, so that a kick that is
+	// due earlier neither ends their wait nor waits with them. A whole reconcile answers them too.
 	Later Pending
-	// unread is true if a kick was put into the box since Read was called.
+	// unread is true if a kick was put into the box since the last Read.
 	unread bool
 }
 
@@ -39,10 +39,10 @@ func (b *Box) Any() bool { return b.Count() > 0 }
 // Count returns how many kicks wait.
 func (b *Box) Count() int { return b.Pending.Count + b.Later.Count }
 
-// Unread reports whether a kick was put into the box since the last call of Read.
+// Unread reports whether a kick was put into the box since the last Read.
 func (b *Box) Unread() bool { return b.unread }
 
-// Read marks the kicks in the box as known to whoever waits for them.
+// Read marks the kicks in the box as read.
 func (b *Box) Read() { b.unread = false }
 
 // Take removes and returns all kicks, for a reconcile that starts now.
@@ -52,7 +52,7 @@ func (b *Box) Take() Pending {
 	return taken
 }
 
-// TakeDue removes and returns the kicks that may be acted on now, for a part of a reconcile.
+// TakeDue removes and returns the kicks of Pending, for a part of a reconcile.
 func (b *Box) TakeDue() Pending {
 	taken := b.Pending
 	b.Pending = Pending{}
@@ -63,7 +63,7 @@ func (b *Box) TakeDue() Pending {
 type Mailbox struct {
 	// Box holds the kicks for the workflow's own entity.
 	Box
-	// Route returns the box that a kick is for, and nil for the workflow's own. It may be nil.
+	// Route returns the box for a kick, or nil for the workflow's own box. Route may be nil.
 	Route func(k kick.Kick) *Box
 	// Forced is true once an operator asked the run to continue as new.
 	Forced bool
@@ -72,7 +72,7 @@ type Mailbox struct {
 	force workflow.ReceiveChannel
 }
 
-// New makes a mailbox with the kicks that an earlier run carried.
+// New returns a mailbox that begins with the kicks that an earlier run carried.
 func New(ctx workflow.Context, pending, later Pending) *Mailbox {
 	return &Mailbox{
 		Box:   Box{Pending: pending, Later: later},
@@ -84,16 +84,16 @@ func New(ctx workflow.Context, pending, later Pending) *Mailbox {
 // Received reports whether a signal waits in a channel.
 func (m *Mailbox) Received() bool { return m.kicks.Len() > 0 || m.force.Len() > 0 }
 
-// Arrived is the condition to wait for: something came in since the last Drain.
+// Arrived reports whether a signal or a kick arrived since the last Drain. It is the condition to wait for.
 func (m *Mailbox) Arrived() bool { return m.Received() || m.unread }
 
-// Drain empties the channels into the boxes. It never blocks.
+// Drain moves all signals into the boxes and marks the workflow's own box as read. It never blocks.
 func (m *Mailbox) Drain() {
 	m.Sort()
 	m.Read()
 }
 
-// Sort empties the channels into the boxes, and leaves the workflow's own box unread.
+// Sort moves all signals into the boxes without marking the workflow's own box as read.
 func (m *Mailbox) Sort() {
 	for {
 		var k kick.Kick
@@ -113,8 +113,8 @@ func (m *Mailbox) Sort() {
 	}
 }
 
-// Take drains the mailbox, and removes and returns all kicks of the workflow's own box. A kick that arrives later means one
-// more reconcile.
+// Take drains the mailbox, then removes and returns all kicks of the workflow's own box. A kick that arrives later
+// causes one more reconcile.
 func (m *Mailbox) Take() Pending {
 	m.Drain()
 	return m.Box.Take()

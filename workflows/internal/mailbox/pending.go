@@ -10,33 +10,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Pending sums up the kicks since the last reconcile. It is carried over continue-as-new, because a run that continues
-// as new has emptied its channels into it.
+// Pending sums up the kicks since the last reconcile. A run that continues as new carries it, because it has emptied
+// its channels into it.
 type Pending struct {
 	// Count is the number of kicks.
 	Count int `json:"count,omitempty"`
-	// Reason is the reason of the newest kick, for people.
+	// Reason is the reason of the newest kick. Only people read it.
 	Reason string `json:"reason,omitempty"`
-	// Urgent is true when at least one kick was about a spec or a deletion.
+	// Urgent is true if at least one kick was urgent, for example about a spec or a deletion.
 	Urgent bool `json:"urgent,omitempty"`
-	// Deleting is true when somebody saw the object with a deletion timestamp.
+	// Deleting is true if a kick's sender saw the object with a deletion timestamp.
 	Deleting bool `json:"deleting,omitempty"`
-	// Gone is true when one of the objects was removed.
+	// Gone is true if one of the objects was removed.
 	Gone bool `json:"gone,omitempty"`
-	// Purge is true when somebody asked to force what remains of a module.
+	// Purge is true if a purge of the module was requested.
 	Purge bool `json:"purge,omitempty"`
-	// OnlyManifests is true while all kicks were about states of Manifests: then only the status has to be aggregated
-	// again.
+	// OnlyManifests is true while all kicks were about states of Manifests. The run then only has to aggregate the
+	// status again.
 	OnlyManifests bool `json:"onlyManifests,omitempty"`
-	// NotBefore is the earliest time at which one of the kicks may be acted on; zero means at once.
+	// NotBefore is the earliest time to act on one of the kicks. Zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Since is the earliest time at which a watcher saw one of the changes; zero where no kick says it.
+	// Since is the earliest time at which a watcher saw one of the changes. It is zero if no kick has a time.
 	Since time.Time `json:"since,omitzero"`
-	// Seen are the newest versions that the kicks named, at most maxSeen.
+	// Seen holds the newest versions that the kicks named, at most maxSeen.
 	Seen []SeenVersion `json:"seen,omitempty"`
 }
 
-// SeenVersion is the version of one object, as named by a kick.
+// SeenVersion is the version of one object that a kick named.
 type SeenVersion struct {
 	Kind            string `json:"kind"`
 	Namespace       string `json:"namespace,omitempty"`
@@ -44,11 +44,11 @@ type SeenVersion struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// maxSeen bounds what is carried; a reconcile with kicks about more objects reads the catalog as it is cached, and the
-// next sweep kicks again if that was too old.
+// maxSeen bounds Seen, because runs carry it. After kicks about more objects, a reconcile reads the cached catalog.
+// If the cache was too old, the next sweep kicks again.
 const maxSeen = 32
 
-// Add sums up one more kick.
+// Add adds a kick to the sum.
 func (p *Pending) Add(k kick.Kick) {
 	aboutManifest := (k.Kind == shared.KindManifest || k.Kind == shared.KindRemoteAgent) && !k.Deleting && !k.Whole
 	at := time.Time{}
@@ -76,7 +76,7 @@ func (p *Pending) Add(k kick.Kick) {
 	}
 }
 
-// With sums up these kicks and others.
+// With returns the sum of p and others.
 func (p Pending) With(others Pending) Pending {
 	if p.Count == 0 || others.Count == 0 {
 		if p.Count == 0 {
@@ -98,7 +98,7 @@ func (p Pending) With(others Pending) Pending {
 	return p
 }
 
-// see keeps the last version named of an object: kicks about one object are sent in the order of its changes.
+// see keeps the last version of an object, because kicks about one object arrive in the order of its changes.
 func (p *Pending) see(v SeenVersion) {
 	for i, old := range p.Seen {
 		if old.Kind == v.Kind && old.Namespace == v.Namespace && old.Name == v.Name {
@@ -110,7 +110,7 @@ func (p *Pending) see(v SeenVersion) {
 		p.Seen = append(p.Seen, v)
 		return
 	}
-	// Of one kind, the newest version says how new all must be.
+	// For each kind, the newest version says how new a cache must be.
 	for i, old := range p.Seen {
 		if old.Kind == v.Kind && IsNewer(v.ResourceVersion, old.ResourceVersion) {
 			p.Seen[i] = v
@@ -119,7 +119,7 @@ func (p *Pending) see(v SeenVersion) {
 	}
 }
 
-// IsNewer compares resource versions of one kind. A version that cannot be compared is not newer.
+// IsNewer compares resource versions of one kind. It returns false if they cannot be compared.
 func IsNewer(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return than == "" || err == nil && order > 0

@@ -28,20 +28,20 @@ func TestPendingKicksKeepWhatAReconcileNeeds(t *testing.T) {
 	require.Equal(t, []SeenVersion{{Kind: "Manifest", Name: "m", ResourceVersion: "2"}}, p.Seen)
 
 	p.Add(kick.Kick{Reason: "third", Kind: "ModuleTemplate", Namespace: "n", Name: "t", ResourceVersion: "3"})
-	require.False(t, p.OnlyManifests, "a kick about anything else needs a whole reconcile")
+	require.False(t, p.OnlyManifests, "a kick about another kind needs a whole reconcile")
 	require.Len(t, p.Seen, 2)
 
 	p.Add(kick.Kick{Kind: "Manifest", Name: "m"})
-	require.False(t, p.OnlyManifests, "what needed a whole reconcile still needs it")
+	require.False(t, p.OnlyManifests, "the whole reconcile is still needed")
 }
 
 func TestAManifestThatSettledOrIsGoneIsReportedAtOnce(t *testing.T) {
 	p := pendingOf(kick.Kick{Kind: "Manifest", Name: "m", Urgent: true})
-	require.True(t, p.OnlyManifests, "the report finds out whether a whole reconcile is needed")
+	require.True(t, p.OnlyManifests, "the report decides whether a whole reconcile is needed")
 	require.True(t, p.Urgent)
 }
 
-func TestWhatIsCarriedOfSeenVersionsIsBounded(t *testing.T) {
+func TestSeenVersionsAreBounded(t *testing.T) {
 	var p Pending
 	for i := range 10 * maxSeen {
 		p.Add(kick.Kick{Kind: "ModuleTemplate", Name: "t" + time.Duration(i).String(), ResourceVersion: "1"})
@@ -49,7 +49,7 @@ func TestWhatIsCarriedOfSeenVersionsIsBounded(t *testing.T) {
 	require.Len(t, p.Seen, maxSeen)
 }
 
-func TestTheNewestVersionOfAKindIsKeptHoweverManyKicksThereAre(t *testing.T) {
+func TestTheNewestVersionOfAKindSurvivesAnyNumberOfKicks(t *testing.T) {
 	p := Pending{}
 	for i := range maxSeen {
 		p.Add(kick.Kick{Kind: "Manifest", Name: string(rune('a' + i)), ResourceVersion: "50"})
@@ -67,9 +67,9 @@ func TestAKickAboutAManifestMayAskForAWholeReconcile(t *testing.T) {
 	require.False(t, p.OnlyManifests)
 }
 
-func TestTheOldestChangeSaysSinceWhenAReconcileIsAwaited(t *testing.T) {
+func TestSinceIsTheTimeOfTheOldestChange(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	p := pendingOf(kick.Kick{Reason: "nobody says when"}, kick.Kick{}.SeenAt(at.Add(time.Minute)), kick.Kick{}.SeenAt(at), kick.Kick{}.SeenAt(at.Add(time.Hour)))
+	p := pendingOf(kick.Kick{Reason: "no time given"}, kick.Kick{}.SeenAt(at.Add(time.Minute)), kick.Kick{}.SeenAt(at), kick.Kick{}.SeenAt(at.Add(time.Hour)))
 	require.Equal(t, at, p.Since)
 	require.Equal(t, at, pendingOf(kick.Kick{}.SeenAt(at.Add(time.Second))).With(p).Since)
 	require.Equal(t, at, p.With(pendingOf(kick.Kick{})).Since)

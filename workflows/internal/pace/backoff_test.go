@@ -14,7 +14,7 @@ func TestBackoffFollowsTheKindOfFault(t *testing.T) {
 	unreachable := fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableTimeout"}
 
 	_, again := Backoff(fault.Fault{Kind: fault.Rejected}, 1, "id")
-	require.False(t, again, "what cannot succeed waits for a change")
+	require.False(t, again, "a rejected step waits for a change")
 
 	first, again := Backoff(transient, 1, "id")
 	require.True(t, again)
@@ -47,7 +47,7 @@ func TestBackoffSpreadsClustersThatFailedTogether(t *testing.T) {
 		wait, _ := Backoff(fault.Fault{Kind: fault.Transient}, 3, id)
 		waits[wait] = true
 		repeated, _ := Backoff(fault.Fault{Kind: fault.Transient}, 3, id)
-		require.Equal(t, wait, repeated, "a workflow is deterministic")
+		require.Equal(t, wait, repeated, "a workflow must be deterministic")
 	}
 	require.Greater(t, len(waits), 3)
 }

@@ -1,5 +1,5 @@
-// Package pace decides, purely, when a workflow acts: Pace when on kicks, Backoff when it retries a failed step, and Spread
-// how far apart workflows act that would otherwise all act at once.
+// Package pace decides when a workflow acts. Pace decides when to act on kicks, Backoff when to retry a failed step.
+// All functions are pure.
 package pace
 
 import (
@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// minWait is how long a run waits after a reconcile before it acts on the next ordinary kick.
+	// minWait is how long a run waits after a reconcile before it acts on the next non-urgent kick.
 	minWait = time.Second
 	// maxWait bounds the doubling of that wait while kicks keep coming.
 	maxWait = 30 * time.Second
 )
 
-// Pace decides when kicks are acted on (docs/design/workflows-and-signals.md#pace): the first at once; after a
-// reconcile the run waits a second, doubling to 30 while kicks keep coming; urgent kicks do not wait, and make none
-// wait longer.
+// Pace is the rate limit for kicks (docs/design/workflows-and-signals.md#pace). A run acts on the first kick at once.
+// After a reconcile it waits a second, doubling to 30 s while kicks keep coming. Urgent kicks do not wait, and do not
+// make other kicks wait longer.
 type Pace struct {
 	// Wait is the wait after the last reconcile; zero before the first.
 	Wait time.Duration `json:"wait,omitempty"`
@@ -27,7 +27,7 @@ type Pace struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Due is when the pending kicks are to be acted on, and whether there are any.
+// Due returns when to act on the pending kicks, and whether there are any.
 func (p Pace) Due(now time.Time, pending mailbox.Pending) (time.Time, bool) {
 	switch {
 	case pending.Count == 0:
@@ -43,14 +43,14 @@ func (p Pace) Due(now time.Time, pending mailbox.Pending) (time.Time, bool) {
 	}
 }
 
-// IsOver reports whether the last reconcile was so long ago that it makes no kick wait.
+// IsOver reports whether the last reconcile is so long ago that no kick has to wait.
 func (p Pace) IsOver(now time.Time) bool { return now.Sub(p.Until) >= p.Wait }
 
-// After returns the pace after a reconcile that started and ended at the given times. An urgent one is somebody's wish or
-// a module that settled, and does not show that ordinary kicks come too fast.
+// After returns the pace after a reconcile. An urgent reconcile comes from a user's request or a module that settled.
+// It does not show that ordinary kicks come too fast.
 func (p Pace) After(started, ended time.Time, urgent bool) Pace {
 	wait := minWait
-	// A reconcile that started right when the wait was over was caused by kicks that had come in meanwhile.
+	// Kicks that arrived during the wait caused a reconcile that started right after it.
 	if !p.IsOver(started) {
 		wait = p.Wait
 		if !urgent {
@@ -63,15 +63,15 @@ func (p Pace) After(started, ended time.Time, urgent bool) Pace {
 const (
 	minBackoff = 5 * time.Second
 	maxBackoff = 15 * time.Minute
-	// unreachableAttempts is after how many attempts, some two minutes, an unreachable cluster is handed over to the
-	// sweep's probe: months of absence must write no history, and one that began in the middle of an installation less
-	// than 200 events.
+	// unreachableAttempts is the number of attempts, over about two minutes, after which a run leaves an unreachable
+	// cluster to the sweep's probe. Months of absence must write no history, and an absence that began during an
+	// installation must write less than 200 events.
 	unreachableAttempts = 4
 )
 
-// Backoff tells how long to wait before a failed step is retried, and false where only a change or the sweep can help. A
-// fault that asks for a slow retry has the longest wait from the start. attempt counts from 1; id spreads the fleet, so
-// that clusters that failed together are not retried together.
+// Backoff returns how long to wait before retrying a failed step. It returns false if only a change or the sweep can
+// help. A fault with SlowRetry gets the longest wait from the start. attempt counts from 1. id spreads the retries of
+// clusters that failed together.
 func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	switch f.Kind {
 	case fault.Rejected:

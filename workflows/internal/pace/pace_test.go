@@ -33,7 +33,7 @@ func TestKicksAreActedOnAtTheRightTime(t *testing.T) {
 		"the first kick is due at once":                                 {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, waits: true},
 		"a kick during the wait is due when the wait ends":              {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), waits: true},
 		"a kick after the wait is due at once":                          {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, waits: true},
-		"an urgent kick passes the wait":                                {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, waits: true},
+		"an urgent kick does not wait":                                  {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, waits: true},
 		"a paced kick waits for its turn":                               {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, waits: true},
 		"the earliest turn of several counts":                           {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, waits: true},
 		"an ordinary kick overtakes a paced change":                     {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, waits: true},
@@ -56,7 +56,7 @@ func TestTheWaitDoublesWhileKicksKeepComingAndStartsOverAfterAQuietTime(t *testi
 	for range 8 {
 		pace = pace.After(now, now, false)
 		waits = append(waits, pace.Wait)
-		now = pace.Until // the next kick is pending already when the wait ends
+		now = pace.Until // when the wait ends, the next kick is already pending
 	}
 	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 8e9, 16e9, 30e9, 30e9, 30e9}, waits)
 
@@ -64,15 +64,15 @@ func TestTheWaitDoublesWhileKicksKeepComingAndStartsOverAfterAQuietTime(t *testi
 	require.Equal(t, time.Second, pace.After(quiet, quiet, false).Wait)
 }
 
-func TestUrgentKicksPassAndMakeOrdinaryOnesWaitNoLonger(t *testing.T) {
+func TestUrgentKicksDoNotWaitAndDoNotSlowDownOrdinaryOnes(t *testing.T) {
 	pace := Pace{}.After(noon, noon, false).After(noon.Add(time.Second), noon.Add(time.Second), false)
 	require.Equal(t, 2*time.Second, pace.Wait)
-	for range 8 { // a spec that is edited and modules that settle, while the wait is not over
+	for range 8 { // edits of a spec and modules that settle, during the wait
 		pace = pace.After(pace.Until.Add(-time.Second), pace.Until.Add(-time.Second), true)
 		require.Equal(t, 2*time.Second, pace.Wait)
 	}
-	require.Equal(t, noon.Add(time.Second+8*time.Second+2*time.Second), pace.Until, "each reconcile has seen all that came before it")
-	require.Equal(t, 4*time.Second, pace.After(pace.Until, pace.Until, false).Wait, "ordinary kicks still double it")
+	require.Equal(t, noon.Add(time.Second+8*time.Second+2*time.Second), pace.Until, "each reconcile has answered all earlier kicks")
+	require.Equal(t, 4*time.Second, pace.After(pace.Until, pace.Until, false).Wait, "ordinary kicks still double the wait")
 
 	quiet := pace.Until.Add(time.Minute)
 	require.Equal(t, time.Second, pace.After(quiet, quiet, true).Wait)

@@ -6,48 +6,48 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// Purge is how far a deletion is with regard to its end by force. When it is due is computed anew by every check; what is
-// carried of it is for people and for the timer only.
+// Purge holds the progress of a deletion towards being forced. Every check computes again whether the purge is due.
+// The times in Purge serve only people and the timer.
 type Purge struct {
-	// At is when the deletion is to be forced, by the last check; zero means never.
+	// At is when the last check expected the deletion to be forced. Zero means never.
 	At time.Time `json:"at,omitzero"`
-	// OrderlyFor is how long an orderly removal must have been tried before, by the last check.
+	// OrderlyFor is how long an orderly removal must be tried first, by the last check.
 	OrderlyFor time.Duration `json:"orderlyFor,omitempty"`
-	// OrderlySince is since when an orderly removal has been tried with control plane and Temporal up, and Next when
-	// the check was planned that should follow the last one: one that comes much later shows that something was down.
+	// OrderlySince is when the current uninterrupted orderly removal began, with control plane and Temporal up. Next
+	// is the planned time of the next check. A check that comes much later shows that something was down.
 	OrderlySince time.Time `json:"orderlySince,omitzero"`
 	Next         time.Time `json:"next,omitzero"`
-	// Requested is true once somebody asked not to wait for the grace period.
+	// Requested is true once a user asked to skip the grace period.
 	Requested bool `json:"requested,omitempty"`
 	// Begun is true once the removal budget admitted the purge.
 	Begun bool `json:"begun,omitempty"`
-	// AskedAt is when purges of all modules that remained were last begun.
+	// AskedAt is when the last purge of all remaining modules began.
 	AskedAt time.Time `json:"askedAt,omitzero"`
-	// Lost is true while only those Manifests are purged that cannot be removed because the access Secret is gone.
+	// Lost is true while the purge covers only Manifests that cannot be removed because the access Secret is gone.
 	Lost bool `json:"lost,omitempty"`
-	// Cleanups counts the attempts to clean up the remote cluster by force.
+	// Cleanups counts the attempts to force the cleanup of the remote cluster.
 	Cleanups int `json:"cleanups,omitempty"`
-	// Forced is what this workflow itself forced.
+	// Forced lists the objects that this workflow itself forced.
 	Forced view.Forced `json:"forcedObjects,omitzero"`
 }
 
 const (
-	// askAgainAfter is how long a Manifest that was purged may remain before it is purged again: a finalizer of somebody else may
-	// hold it.
+	// askAgainAfter is how long a purged Manifest may remain before it is purged again. A foreign finalizer may hold
+	// it.
 	askAgainAfter = time.Minute
 	// lateAfter is how much later than planned a check may come before the orderly removal counts as interrupted.
 	lateAfter = 2 * time.Minute
-	// cleanupAttempts is how often cleaning up the remote cluster by force may fail before it is abandoned, and
-	// cleanupPause the pause between two attempts.
+	// cleanupAttempts is how often the forced cleanup of the remote cluster may fail before it is abandoned.
+	// cleanupPause is the pause between two attempts.
 	cleanupAttempts = 2
 	cleanupPause    = 10 * time.Second
 )
 
-// Interrupted notes that the control plane did not answer: that is no orderly removal.
+// Interrupted records that the control plane did not answer. That interrupts the orderly removal.
 func (p *Purge) Interrupted() { p.OrderlySince = time.Time{} }
 
-// Checked notes what a check found: when the deletion is to be forced, and how long an orderly removal must have been
-// tried before.
+// Checked records the result of a check: when to force the deletion, and how long an orderly removal must be tried
+// first.
 func (p *Purge) Checked(now, at time.Time, orderlyFor time.Duration) {
 	p.At, p.OrderlyFor = at, orderlyFor
 	if p.OrderlySince.IsZero() || now.After(p.Next.Add(lateAfter)) {
@@ -55,22 +55,22 @@ func (p *Purge) Checked(now, at time.Time, orderlyFor time.Duration) {
 	}
 }
 
-// Due tells whether to force now: the grace period is over, which the present check has found anew, and an orderly removal
-// was tried for long enough; or somebody asked for it.
+// Due reports whether to force the removal now. It is due if a user requested it, or if the grace period is over and
+// an orderly removal was tried for long enough. graceOver comes from the current check.
 func (p *Purge) Due(now time.Time, graceOver bool) bool {
 	begun := p.Begun && !p.Lost || p.Cleanups > 0
 	return p.Requested || graceOver && (begun || now.Sub(p.OrderlySince) >= p.OrderlyFor)
 }
 
-// SetLost notes whether only modules are purged whose cluster lost its access Secret. A purge of the other kind has to be
-// admitted again.
+// SetLost records whether the purge covers only modules whose cluster lost its access Secret. The removal budget has
+// to admit the other kind of purge separately.
 func (p *Purge) SetLost(lost bool) {
 	if p.Lost != lost {
 		p.Lost, p.Begun, p.AskedAt = lost, false, time.Time{}
 	}
 }
 
-// Ask reports whether to begin purges of all modules that remain, and notes that.
+// Ask reports whether to purge all remaining modules now, and records that.
 func (p *Purge) Ask(now time.Time) bool {
 	if now.Before(p.AskedAt.Add(askAgainAfter)) {
 		return false
@@ -79,10 +79,10 @@ func (p *Purge) Ask(now time.Time) bool {
 	return true
 }
 
-// CleanupRetried tells whether a failed attempt to clean up by force is followed by another.
+// CleanupRetried reports whether a failed forced cleanup is tried again.
 func (p *Purge) CleanupRetried() bool { return p.Cleanups <= cleanupAttempts }
 
-// check is when a removal is to be checked because of the purge; zero means that it needs no check of its own.
+// check returns when the purge needs a check of the removal. Zero means that the purge needs none.
 func (p *Purge) check(now time.Time) time.Time {
 	var at time.Time
 	switch {
@@ -92,7 +92,7 @@ func (p *Purge) check(now time.Time) time.Time {
 	case now.Before(p.AskedAt.Add(askAgainAfter)):
 		at = p.AskedAt.Add(askAgainAfter)
 	case p.Begun || p.Cleanups > 0:
-		// A failed step is retried as every other.
+		// The general backoff retries a failed step.
 		return time.Time{}
 	case p.At.IsZero() || p.OrderlySince.IsZero():
 		return time.Time{}
@@ -103,13 +103,13 @@ func (p *Purge) check(now time.Time) time.Time {
 		}
 	}
 	if soon := now.Add(minCheckAfter); at.Before(soon) {
-		// The clock of the worker that checked is behind.
+		// The clock of the worker that checked is slow.
 		return soon
 	}
 	return at
 }
 
-// WaitsFor says in words what a removal waits for, and when it is forced.
+// WaitsFor returns, for people, what a removal waits for and when it is forced.
 func (p *Purge) WaitsFor() string {
 	if p.Begun || p.Requested {
 		return "the modules to be purged"

@@ -1,7 +1,7 @@
-// Package removal decides, purely, how the deletion of a Kyma proceeds: Next which step comes now, NextCheck when the
-// next one comes if no kick does, and Purge when the removal is forced.
+// Package removal decides how the deletion of a Kyma proceeds. Next returns the current step. NextCheck returns the
+// time of the next check if no kick comes. Purge decides when to force the removal. All functions are pure.
 //
-// The order of the steps (docs/contract.md#removal): the Manifests, what is ours in the remote cluster, the Kyma.
+// The order of the steps is: the Manifests, our objects in the remote cluster, the Kyma (docs/contract.md#removal).
 package removal
 
 import (
@@ -10,43 +10,43 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/spread"
 )
 
-// Step is what a removal does now.
+// Step is a step of a removal.
 type Step string
 
 // The steps of a removal.
 const (
 	// End: the Kyma is gone.
 	End Step = "end"
-	// Resume: the Kyma exists and is not being deleted any more, as after a restore of the control plane.
+	// Resume: the Kyma exists and is no longer being deleted, for example after a restore of the control plane.
 	Resume Step = "resume"
-	// Wait: Manifests remain, whose modules are being removed.
+	// Wait: Manifests remain while their modules are being removed.
 	Wait Step = "wait for the modules"
-	// Release: Manifests remain that cannot be removed because the access Secret is gone; only they are forced.
+	// Release: some Manifests cannot be removed because the access Secret is gone. Only these are forced.
 	Release Step = "release the modules without access"
-	// PurgeModules: all Manifests that remain are forced.
+	// PurgeModules: force all remaining Manifests.
 	PurgeModules Step = "purge the modules"
-	// PurgeCluster: no Manifest remains to be forced, and what is ours in the remote cluster is removed by force.
+	// PurgeCluster: no Manifest remains to be forced. Force the removal of our objects in the remote cluster.
 	PurgeCluster Step = "purge the remote cluster"
-	// CleanUp: no Manifest remains, and what is ours in the remote cluster is removed.
+	// CleanUp: no Manifest remains. Remove our objects in the remote cluster.
 	CleanUp Step = "clean up the remote cluster"
 )
 
-// Situation is all that the decision depends on: what deleting the Manifests found.
+// Situation holds everything that Next depends on: the result of deleting the Manifests.
 type Situation struct {
-	// Failed is true when the Manifests could not be deleted; nothing else is known then.
+	// Failed is true if the Manifests could not be deleted. The other fields are then unknown.
 	Failed bool
-	// Gone is true when the Kyma is gone, Alive when it exists and is not being deleted.
+	// Gone is true if the Kyma is gone. Alive is true if it exists and is not being deleted.
 	Gone, Alive bool
-	// Remaining is how many Manifests remain. A purge may force Purgeable of them: not those that the garbage collector
-	// is to release. WithoutAccess of them need an access Secret that does not exist.
+	// Remaining counts the Manifests that remain. A purge may force Purgeable of them; the garbage collector releases
+	// the others. WithoutAccess counts those that need an access Secret that does not exist.
 	Remaining, Purgeable, WithoutAccess int
-	// SecretGone is true once the access Secret counts as gone for good.
+	// SecretGone is true once the access Secret counts as permanently gone.
 	SecretGone bool
-	// PurgeDue is true when the removal is to be forced now.
+	// PurgeDue is true if the removal must be forced now.
 	PurgeDue bool
 }
 
-// Next decides.
+// Next returns the next step.
 func Next(s Situation) Step {
 	switch {
 	case s.Failed:
@@ -68,12 +68,13 @@ func Next(s Situation) Step {
 	}
 }
 
-// secretGoneAfter is how far apart two reads must be that both find no access Secret, before the Secret of a Kyma under
+// secretGoneAfter is the minimum time between two reads that find no access Secret, before the Secret of a Kyma under
 // deletion counts as gone (docs/design/deletion-and-purge.md#lost-access).
 const secretGoneAfter = 2 * time.Minute
 
-// SecretGone tells whether two reads, far enough apart, both found no access Secret. missing is what the read at now
-// found, since when the first of those that found none was made; zero where there was none. It returns since anew.
+// SecretGone reports whether the access Secret counts as gone: two reads, far enough apart, both found none. missing
+// is the result of the read at now. since is the time of the first read that found none, or zero. SecretGone returns
+// the new value of since.
 func SecretGone(since, now time.Time, missing bool) (time.Time, bool) {
 	if !missing {
 		return time.Time{}, false
@@ -85,17 +86,17 @@ func SecretGone(since, now time.Time, missing bool) (time.Time, bool) {
 }
 
 const (
-	// checkAfter is how long a removal waits for a kick before it checks by itself.
+	// checkAfter is how long a removal waits for a kick before it checks again.
 	checkAfter = time.Minute
-	// maxCheckAfter bounds the doubling of that wait while no kick comes: what blocks a removal, such as a user's
-	// custom resource, may stay for months.
+	// maxCheckAfter bounds the doubling of that wait. A removal may be blocked for months, for example by a user's
+	// custom resource.
 	maxCheckAfter = 15 * time.Minute
-	// minCheckAfter is how soon a removal checks that the purge asks for.
+	// minCheckAfter is the minimum time to a check that the purge needs.
 	minCheckAfter = 5 * time.Second
 )
 
-// NextCheck is when a removal is checked if no kick comes: less and less often, and in time for the purge and for the
-// second read of an access Secret that was missing. checks is how often it was checked since the last kick; id spreads
+// NextCheck returns when to check a removal if no kick comes. The wait doubles with checks, the number of checks
+// since the last kick. It ends in time for the purge and for the second read of a missing access Secret. id spreads
 // the fleet.
 func NextCheck(now time.Time, checks int, id string, p Purge, secretMissingSince time.Time) time.Time {
 	wait := min(checkAfter<<min(checks, 8), maxCheckAfter)

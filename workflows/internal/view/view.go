@@ -1,6 +1,6 @@
-// Package view is what a workflow shows of itself: View answers the status query and becomes, by Markdown, the current
-// details in Temporal's web interface; Forced is the part of it that is about a purge. JSON keys are read by users of the
-// query and are carried from run to run: they never change.
+// Package view holds what a workflow shows of itself. A View answers the status query. Its Markdown becomes the
+// current details in Temporal's web UI. Forced is the part about a purge. Users of the query read the JSON keys, and
+// runs carry them, so they never change.
 package view
 
 import (
@@ -13,8 +13,8 @@ import (
 
 // View is what the workflow is doing, since when, and what it waits for.
 type View struct {
-	// Of is whose workflow it is, as namespace/name. The summary that a workflow is started with ends with its first
-	// run, so the current details begin with it.
+	// Of is the namespace/name of the workflow's resource. Only the first run has the summary that the workflow was
+	// started with, so the current details begin with this name.
 	Of         string      `json:"of,omitempty"`
 	Doing      string      `json:"doing"`
 	Since      time.Time   `json:"since"`
@@ -23,7 +23,7 @@ type View struct {
 	State      string      `json:"state,omitempty"`
 	Message    string      `json:"message,omitempty"`
 	Modules    []Row       `json:"modules,omitempty"`
-	// Forced is what a purge forced in the name of this workflow.
+	// Forced lists the objects that a purge forced on behalf of this workflow.
 	Forced Forced `json:"forced,omitzero"`
 }
 
@@ -33,14 +33,14 @@ type Row struct {
 	Version string `json:"version,omitempty"`
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Doing, WaitingFor, Since and Attempt are those of a module that has not settled.
+	// Doing, WaitingFor, Since and Attempt are set if the module has not settled.
 	Doing      string    `json:"doing,omitempty"`
 	WaitingFor string    `json:"waitingFor,omitempty"`
 	Since      time.Time `json:"since,omitzero"`
 	Attempt    int       `json:"attempt,omitempty"`
 }
 
-// work says in words what is being done for a module, or what it waits for; empty for a settled one.
+// work returns the current work on a module, or what it waits for. It is empty for a settled module.
 func (r Row) work() string {
 	text := OneLine(r.Doing)
 	if r.WaitingFor != "" {
@@ -55,7 +55,7 @@ func (r Row) work() string {
 	return text + " since " + r.Since.UTC().Format(time.RFC3339)
 }
 
-// Do says what the run does from now on.
+// Do records what the run does now.
 func (v *View) Do(what string, now time.Time) {
 	if v.Doing != what {
 		v.Doing, v.Since = what, now
@@ -63,7 +63,7 @@ func (v *View) Do(what string, now time.Time) {
 	v.WaitingFor = ""
 }
 
-// Markdown is the view as a short Markdown text: what the run does or waits for, the state, a table of modules.
+// Markdown returns the view as a short Markdown text: current work, state, and a table of modules.
 func (v View) Markdown() string {
 	var b strings.Builder
 	if v.Of != "" {
@@ -92,44 +92,45 @@ func (v View) Markdown() string {
 	return b.String()
 }
 
-// Now is the part of the details that says what a run does, or waits for. In Temporal's web interface both are Running.
+// Now returns the line of the details about the current work or wait. Temporal's web UI shows both as Running.
 func Now(doing, waitingFor string, since time.Time) string {
 	from := since.UTC().Format(time.RFC3339)
 	switch {
 	case waitingFor != "":
-		return fmt.Sprintf("Waits since %s for %s. Temporal shows a workflow that waits as Running.\n\n", from, OneLine(waitingFor))
+		return fmt.Sprintf("Waiting since %s for %s. Temporal shows waiting workflows as Running.\n\n", from, OneLine(waitingFor))
 	case doing != "":
 		return fmt.Sprintf("Since %s: %s\n\n", from, OneLine(doing))
 	}
 	return ""
 }
 
-// maxLine keeps the details short: the status has the whole text.
+// maxLine keeps the details short. The resource's status has the full text.
 const maxLine = 200
 
-// OneLine is a text for one line of the details.
+// OneLine shortens a text to one line of the details.
 func OneLine(s string) string {
 	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
 }
 
-// Forced is what a purge forced, for the workflow's details and summaries, which operators read. Each object has an Event,
-// a line in the log, and a count in the metric as well (package purge).
+// Forced lists the objects that a purge forced, for the workflow's details and summaries. Package activities/purge
+// also reports each object as an Event, in the log and in a metric.
 type Forced struct {
-	// Count is how many objects there are, and Names names the first of them.
+	// Count is the number of objects. Names holds the first of them.
 	Count int      `json:"count,omitempty"`
 	Names []string `json:"names,omitempty"`
 }
 
-// maxForcedNames bounds what is carried from run to run, and shown.
+// maxForcedNames bounds Names, because runs carry and show them.
 const maxForcedNames = 20
 
-// Add adds so many objects, some of which have names.
+// Add adds count objects. names may hold fewer.
 func (f *Forced) Add(count int, names []string) {
 	f.Count += count
 	f.Names = append(f.Names, names[:max(0, min(len(names), maxForcedNames-len(f.Names)))]...)
 }
 
-// String is such as `3 objects were forced: Sample kyma-system/default, ConfigMap kyma-system/a and 1 more`.
+// String returns, for example, `3 objects were forced: Sample kyma-system/default, ConfigMap kyma-system/a and 1
+// more`.
 func (f Forced) String() string {
 	text := fmt.Sprintf("%d objects were forced", f.Count)
 	if f.Count == 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsForcedIsCarriedInABoundedList(t *testing.T) {
+func TestNamesOfForcedObjectsAreBounded(t *testing.T) {
 	var forced Forced
 	for range 3 {
 		forced.Add(11, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
@@ -34,5 +34,5 @@ func TestTheDetailsAreAShortTable(t *testing.T) {
 	view.Do("installing: Manifest changed", since)
 	require.Regexp(t, `^Since 2026-11-22T12:03:04Z: installing: Manifest changed\n\n\*\*Processing`, view.Markdown())
 	view.WaitingFor = "a change"
-	require.Regexp(t, `^Waits since 2026-11-22T12:03:04Z for a change\. `, view.Markdown())
+	require.Regexp(t, `^Waiting since 2026-11-22T12:03:04Z for a change\. `, view.Markdown())
 }

@@ -1,4 +1,4 @@
-// Package workflowtest has what the tests of all workflows share.
+// Package workflowtest has helpers for the tests of all workflows.
 package workflowtest
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// Environment returns Temporal's test environment, in which time is skipped. It logs nothing, or else it prints a line for each step
-// of each workflow: 14 MB.
+// Environment returns Temporal's test environment, which skips time. It does not log, because it would print a line
+// for each step of each workflow: 14 MB.
 func Environment() *testsuite.TestWorkflowEnvironment {
 	suite := testsuite.WorkflowTestSuite{}
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	// The first run asks for the build id, a checksum of the binary: on a busy machine that takes more than a second.
+	// The first run computes the build id, a checksum of the binary. On a busy machine that takes more than a second.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second})
 	return env
 }
 
-// DetailsOf returns the current details that Temporal's web interface shows of a run.
+// DetailsOf returns the current details that Temporal's web UI shows for a run.
 func DetailsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
 	t.Helper()
 	value, err := env.QueryWorkflow("__temporal_workflow_metadata")
@@ -38,7 +38,7 @@ func DetailsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
 	return metadata.GetCurrentDetails()
 }
 
-// ViewOf asks a workflow what it is doing.
+// ViewOf sends the status query to a workflow.
 func ViewOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) view.View {
 	t.Helper()
 	value, err := env.QueryWorkflow(kick.QueryStatus)

@@ -1,5 +1,5 @@
-// Package admission is the agent's webhook: it allows whatever the API server asks about, and says which of it changed
-// something that a manager wants to know of.
+// Package admission is the agent's webhook. It allows every request of the API server, and reports the requests that
+// change a field that a manager watches.
 package admission
 
 import (
@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// MaxReviewBytes is the largest review that is read. It has an object twice, which etcd takes up to 1.5 MiB of, and
-	// who asks for what.
+	// MaxReviewBytes is the size of the largest review that is accepted. A review contains the object twice, each up
+	// to etcd's limit of 1.5 MiB, and the user.
 	MaxReviewBytes = 2*(3<<19) + 256<<10
-	// maxHeldBytes is what the bodies of all reviews that are read at the same time have together. The others wait.
+	// maxHeldBytes limits the bodies of all reviews that are read at the same time. Further reviews wait.
 	maxHeldBytes = 2 * MaxReviewBytes
-	// apiVersion and kind are the only ones that the webhook is registered for.
+	// The webhook is registered for no other apiVersion and kind.
 	apiVersion, kind = "admission.k8s.io/v1", "AdmissionReview"
 )
 
-// manager is what a label can have as its value, for the name comes from one.
+// manager matches valid label values, because a manager's name comes from a label.
 var manager = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
-// Reporter takes what is to be reported, and returns at once.
+// Reporter accepts events and returns at once.
 type Reporter interface {
 	Report(manager string, event shared.RemoteEvent)
 }
 
-// Observer counts what the webhook is asked.
+// Observer counts requests to the webhook.
 type Observer interface {
-	// Asked is called for each request, Answered after it.
+	// Asked is called before each request, Answered after it.
 	Asked()
 	Answered(duration time.Duration)
-	// Misunderstood is called for requests that cannot be read, or of which no event can be made.
+	// Misunderstood is called for a request that cannot be read, or that does not contain enough for an event.
 	Misunderstood()
 }
 
-// Handler answers reviews.
+// Handler answers admission reviews.
 type Handler struct {
 	reporter Reporter
 	observer Observer
@@ -54,7 +54,7 @@ type Handler struct {
 	held     *semaphore.Weighted
 }
 
-// NewHandler makes a Handler that answers within timeout.
+// NewHandler returns a Handler that answers within timeout.
 func NewHandler(reporter Reporter, observer Observer, timeout time.Duration, log *slog.Logger) http.Handler {
 	h := &Handler{reporter: reporter, observer: observer, timeout: timeout, log: log, held: semaphore.NewWeighted(maxHeldBytes)}
 	mux := http.NewServeMux()
@@ -62,8 +62,8 @@ func NewHandler(reporter Reporter, observer Observer, timeout time.Duration, log
 	return mux
 }
 
-// ServeHTTP answers a review. What cannot be read is refused as a request; the API server then goes on without an
-// answer, as the webhook's failurePolicy is Ignore.
+// ServeHTTP answers a review. It returns an HTTP error for a request that it cannot read. The API server then
+// continues without an answer, because the webhook's failurePolicy is Ignore.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	h.observer.Asked()
@@ -77,12 +77,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := allow(w, asked.UID); err != nil {
-		h.log.Debug("an answer did not arrive", logkey.Error, err)
+		h.log.Debug("cannot send the answer to the API server", logkey.Error, err)
 	}
 	h.report(r.PathValue("manager"), asked)
 }
 
-// read reads a review within the context's time.
+// read reads a review before the context's deadline.
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (*request, int) {
 	size := r.ContentLength
 	if size > MaxReviewBytes {
@@ -96,7 +96,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	defer h.held.Release(size)
 	if deadline, has := ctx.Deadline(); has {
-		// Where this is not supported, as in tests without a connection, nothing is slow.
+		// Tests without a connection do not support this.
 		_ = http.NewResponseController(w).SetReadDeadline(deadline)
 	}
 	body, err := readAll(http.MaxBytesReader(w, r.Body, MaxReviewBytes), r.ContentLength)
@@ -116,7 +116,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return asked.Request, http.StatusOK
 }
 
-// readAll reads a body into no more memory than it needs, where its size is known.
+// readAll reads a body. If the size is known, it allocates no more than that.
 func readAll(body io.Reader, size int64) ([]byte, error) {
 	if size < 0 {
 		return io.ReadAll(body)
@@ -138,7 +138,7 @@ type response struct {
 	Allowed bool   `json:"allowed"`
 }
 
-// allow answers at once, before anything else is done.
+// allow sends the answer. It comes first, before any other work.
 func allow(w http.ResponseWriter, uid string) error {
 	content, err := json.Marshal(answer{APIVersion: apiVersion, Kind: kind, Response: response{UID: uid, Allowed: true}})
 	if err != nil {
@@ -156,7 +156,7 @@ func (h *Handler) report(to string, asked *request) {
 	event := asked.event()
 	if event.Watched.Name == "" || event.WatchedGVK.Kind == "" || !manager.MatchString(to) {
 		h.observer.Misunderstood()
-		h.log.Warn("a change is not reported, as the request does not name the object or the manager", logkey.Kind, asked.Kind.Kind)
+		h.log.Warn("cannot report a change: the request does not name the object or the manager", logkey.Kind, asked.Kind.Kind)
 		return
 	}
 	h.reporter.Report(to, event)

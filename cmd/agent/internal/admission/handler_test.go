@@ -23,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/admission"
 )
 
-// recorder keeps what is reported, and counts what is observed.
+// recorder keeps reported events and counts observations.
 type recorder struct {
 	mu            sync.Mutex
 	reported      []string
@@ -48,7 +48,7 @@ func newHandler(timeout time.Duration) (http.Handler, *recorder) {
 	return admission.NewHandler(r, r, timeout, slog.New(slog.NewJSONHandler(io.Discard, nil))), r
 }
 
-// ask asks as an API server does, with Kubernetes' own types.
+// ask sends a review like an API server, with Kubernetes' own types.
 func ask(t *testing.T, h http.Handler, path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionReview {
 	t.Helper()
 	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
@@ -76,33 +76,33 @@ func request(operation admissionv1.Operation, subresource, before, after string)
 	}
 }
 
-func TestWhatChangedInTheWatchedFieldIsReportedAndAllIsAllowed(t *testing.T) {
+func TestChangesOfTheWatchedFieldAreReportedAndEveryRequestIsAllowed(t *testing.T) {
 	const a, b = `},"spec":{"channel":"regular"},"status":{"state":"Ready"}`, `},"spec":{"channel":"fast"},"status":{"state":"Error"}`
 	for name, c := range map[string]struct {
 		request  *admissionv1.AdmissionRequest
 		reported bool
 	}{
-		"an object is created":                           {request("CREATE", "", "", a), true},
-		"an object is deleted":                           {request("DELETE", "", a, ""), true},
-		"the spec is changed":                            {request("UPDATE", "", a, `},"spec":{"channel":"fast"},"status":{"state":"Ready"}`), true},
-		"the spec is added":                              {request("UPDATE", "", `}`, a), true},
-		"the spec is removed":                            {request("UPDATE", "", a, `}`), true},
-		"the status is changed with the object":          {request("UPDATE", "", a, `},"spec":{"channel":"regular"},"status":{"state":"Error"}`), false},
-		"a label is changed":                             {request("UPDATE", "", a, `,"labels":{"a":"b"}`+a), false},
-		"nothing is changed":                             {request("UPDATE", "", a, a), false},
-		"the status is changed":                          {request("UPDATE", "status", a, `},"spec":{"channel":"regular"},"status":{"state":"Error"}`), true},
-		"the status is set first":                        {request("UPDATE", "status", `},"spec":{}`, `},"spec":{},"status":{}`), true},
-		"the spec is changed with the status":            {request("UPDATE", "status", a, `},"spec":{"channel":"fast"},"status":{"state":"Ready"}`), false},
-		"the data of an object without a spec":           {request("UPDATE", "", `},"data":{"a":"1"}`, `},"data":{"a":"2"}`), true},
-		"a field is added to an object without a spec":   {request("UPDATE", "", `},"data":{}`, `},"data":{},"binaryData":{}`), true},
-		"the label of an object without a spec":          {request("UPDATE", "", `},"data":{}`, `,"labels":{"a":"b"}},"data":{}`), false},
-		"the status of an object without a spec":         {request("UPDATE", "", `},"data":{}`, `},"data":{},"status":{}`), false},
-		"somebody connects":                              {request("CONNECT", "", a, b), false},
-		"nothing is really changed, as in a dry run":     {dry(request("UPDATE", "", a, b)), false},
-		"nothing is really deleted, as in a dry run":     {dry(request("DELETE", "", a, "")), false},
-		"the operation is one that does not yet exist":   {request("PATCH", "", a, b), false},
-		"an update without the objects says no change":   {request("UPDATE", "", "", ""), false},
-		"a deletion without the object says which it is": {request("DELETE", "", "", ""), true},
+		"an object is created":                              {request("CREATE", "", "", a), true},
+		"an object is deleted":                              {request("DELETE", "", a, ""), true},
+		"the spec is changed":                               {request("UPDATE", "", a, `},"spec":{"channel":"fast"},"status":{"state":"Ready"}`), true},
+		"the spec is added":                                 {request("UPDATE", "", `}`, a), true},
+		"the spec is removed":                               {request("UPDATE", "", a, `}`), true},
+		"the object is updated with a changed status":       {request("UPDATE", "", a, `},"spec":{"channel":"regular"},"status":{"state":"Error"}`), false},
+		"a label is changed":                                {request("UPDATE", "", a, `,"labels":{"a":"b"}`+a), false},
+		"nothing is changed":                                {request("UPDATE", "", a, a), false},
+		"the status is changed":                             {request("UPDATE", "status", a, `},"spec":{"channel":"regular"},"status":{"state":"Error"}`), true},
+		"the status is set first":                           {request("UPDATE", "status", `},"spec":{}`, `},"spec":{},"status":{}`), true},
+		"the status is updated with a changed spec":         {request("UPDATE", "status", a, `},"spec":{"channel":"fast"},"status":{"state":"Ready"}`), false},
+		"data of an object without a spec is changed":       {request("UPDATE", "", `},"data":{"a":"1"}`, `},"data":{"a":"2"}`), true},
+		"a field is added to an object without a spec":      {request("UPDATE", "", `},"data":{}`, `},"data":{},"binaryData":{}`), true},
+		"a label of an object without a spec is changed":    {request("UPDATE", "", `},"data":{}`, `,"labels":{"a":"b"}},"data":{}`), false},
+		"the status of an object without a spec is changed": {request("UPDATE", "", `},"data":{}`, `},"data":{},"status":{}`), false},
+		"a client connects":                                 {request("CONNECT", "", a, b), false},
+		"an update is a dry run":                            {dry(request("UPDATE", "", a, b)), false},
+		"a deletion is a dry run":                           {dry(request("DELETE", "", a, "")), false},
+		"the operation is unknown":                          {request("PATCH", "", a, b), false},
+		"an update has no objects":                          {request("UPDATE", "", "", ""), false},
+		"a deletion has no object but a name":               {request("DELETE", "", "", ""), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, r := newHandler(time.Minute)
@@ -123,7 +123,7 @@ func dry(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequest {
 	return r
 }
 
-func TestAnObjectIsNamedByItselfWhereTheRequestDoesNot(t *testing.T) {
+func TestTheNameOfTheObjectIsUsedIfTheRequestHasNone(t *testing.T) {
 	for operation, objects := range map[admissionv1.Operation][2]string{"CREATE": {"", "}"}, "DELETE": {"}", ""}} {
 		h, r := newHandler(time.Minute)
 		asked := request(operation, "", objects[0], objects[1])
@@ -133,7 +133,7 @@ func TestAnObjectIsNamedByItselfWhereTheRequestDoesNot(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReportedIsAllowedAndCounted(t *testing.T) {
+func TestRequestsThatCannotBeReportedAreAllowedAndCounted(t *testing.T) {
 	for path, change := range map[string]func(*admissionv1.AdmissionRequest){
 		"/validate/..%2Fother":                  func(*admissionv1.AdmissionRequest) {},
 		"/validate/" + strings.Repeat("m", 64):  func(*admissionv1.AdmissionRequest) {},
@@ -151,22 +151,22 @@ func TestWhatCannotBeReportedIsAllowedAndCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReviewIsRefused(t *testing.T) {
+func TestInvalidReviewsAreRefused(t *testing.T) {
 	large := strings.Repeat(" ", admission.MaxReviewBytes+1)
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
 	}{
-		"another method":        {http.MethodGet, "/validate/m", "", http.StatusMethodNotAllowed},
-		"another path":          {http.MethodPost, "/mutate/m", "{}", http.StatusNotFound},
-		"no manager":            {http.MethodPost, "/validate/", "{}", http.StatusNotFound},
-		"nothing":               {http.MethodPost, "/validate/m", "", http.StatusBadRequest},
-		"no JSON":               {http.MethodPost, "/validate/m", "{", http.StatusBadRequest},
-		"no request":            {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, http.StatusBadRequest},
-		"no uid":                {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`, http.StatusBadRequest},
-		"another version":       {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v2","kind":"AdmissionReview","request":{"uid":"a"}}`, http.StatusBadRequest},
-		"an object that is one": {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","object":1}}`, http.StatusBadRequest},
-		"more than is read":     {http.MethodPost, "/validate/m", large, http.StatusRequestEntityTooLarge},
+		"another method":             {http.MethodGet, "/validate/m", "", http.StatusMethodNotAllowed},
+		"another path":               {http.MethodPost, "/mutate/m", "{}", http.StatusNotFound},
+		"no manager":                 {http.MethodPost, "/validate/", "{}", http.StatusNotFound},
+		"nothing":                    {http.MethodPost, "/validate/m", "", http.StatusBadRequest},
+		"no JSON":                    {http.MethodPost, "/validate/m", "{", http.StatusBadRequest},
+		"no request":                 {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, http.StatusBadRequest},
+		"no uid":                     {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`, http.StatusBadRequest},
+		"another version":            {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v2","kind":"AdmissionReview","request":{"uid":"a"}}`, http.StatusBadRequest},
+		"an object that is a number": {http.MethodPost, "/validate/m", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","object":1}}`, http.StatusBadRequest},
+		"more than the limit":        {http.MethodPost, "/validate/m", large, http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, r := newHandler(time.Minute)
@@ -184,8 +184,8 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	}
 }
 
-// What a slow client has not sent holds no memory for longer than the time-out, and others are answered meanwhile.
-func TestASlowBodyIsGivenUp(t *testing.T) {
+// An incomplete body of a slow client is dropped after the timeout, and others are answered in the meantime.
+func TestASlowBodyIsDropped(t *testing.T) {
 	h, r := newHandler(200 * time.Millisecond)
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -207,7 +207,8 @@ func TestAReviewOfTheLargestObjectsIsRead(t *testing.T) {
 	require.Len(t, r.reported, 1)
 }
 
-// Objects are not kept: a review takes little more memory than its body, as many of them may come at once.
+// The agent keeps no objects. Many reviews may arrive at once, so a review must take little more memory than its
+// body.
 func TestAReviewTakesLittleMoreMemoryThanItsBody(t *testing.T) {
 	h, _ := newHandler(time.Minute)
 	data := func(letter string) string {
@@ -240,7 +241,7 @@ func BenchmarkReview(b *testing.B) {
 	}
 }
 
-// Whatever the body is, there is an answer, and what is reported has a name.
+// Every body gets an answer, and every reported event has a name.
 func FuzzReview(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`,

@@ -18,8 +18,8 @@ const (
 
 const subresourceStatus = "status"
 
-// review is what is read of an AdmissionReview (admission.k8s.io/v1): of objects no content, only digests of it, as
-// what is held at once has to be small.
+// review is the part of an AdmissionReview (admission.k8s.io/v1) that the agent reads. To keep memory small, it holds
+// only digests of the content of objects.
 type review struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -38,7 +38,7 @@ type request struct {
 	OldObject   *object           `json:"oldObject"`
 }
 
-// object has the digests of an object's fields by name, but for those that every object has.
+// object holds digests of an object's fields by name, except apiVersion, kind and metadata.
 type object struct {
 	name, namespace string
 	fields          map[string]digest
@@ -65,7 +65,7 @@ func (o *object) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// digest is of a field's content, as the API server wrote it: it writes equal content equally.
+// digest is the hash of a field's JSON. The API server writes equal content in the same way.
 type digest [sha256.Size]byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -74,8 +74,8 @@ func (d *digest) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// changed is whether the watched field differs: the status where that is what was written, else the spec, and of an
-// object without one all but the status.
+// changed reports whether the watched part of the object differs. That is the status if the request is for the status
+// subresource. Otherwise it is the spec, or everything except the status if the object has no spec.
 func (r *request) changed() bool {
 	switch r.Operation {
 	case opCreate, opDelete:
@@ -105,8 +105,8 @@ func (o *object) content() map[string]digest {
 	return o.fields
 }
 
-// event says what changed. An object that is created has a name that the request does not say where it was generated,
-// and one that is deleted with others where they were listed.
+// event returns the event for a change. The object's own name takes precedence: the request has none if the name is
+// generated, or if the object is deleted as part of a collection.
 func (r *request) event() shared.RemoteEvent {
 	namespace, name := r.Namespace, r.Name
 	for _, each := range []*object{r.OldObject, r.Object} {

@@ -1,5 +1,5 @@
-// Package certificates keeps the agent's certificate, and the authorities that it trusts, as the files of a mounted
-// Secret have them: both change while the agent runs.
+// Package certificates keeps the agent's certificate and trusted authorities up to date with the files of a mounted
+// Secret. Both may change while the agent runs.
 package certificates
 
 import (
@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// settling is how long the files must not have changed before they are read: they may be written one by one.
+	// settling is how long the files must be unchanged before they are read, because they may be written one by one.
 	settling = 200 * time.Millisecond
-	// unwatched is how often the files are read at least where the system does not say that they change.
+	// unwatched is the maximum interval between reads if the files cannot be watched.
 	unwatched = 2 * time.Second
-	// maxFileBytes is above what a Secret can hold.
+	// maxFileBytes is above the maximum size of a Secret.
 	maxFileBytes = 1 << 20
 )
 
-// Files are the paths of what is kept.
+// Files are the paths of the certificate's files.
 type Files struct {
 	Certificate, Key, Authorities string
 }
 
-// In are the files of a mounted Secret.
+// In returns the paths of the files in the folder of a mounted Secret.
 func In(folder string) Files {
 	return Files{
 		Certificate: filepath.Join(folder, shared.CertificateKey), Key: filepath.Join(folder, shared.PrivateKeyKey),
@@ -44,22 +44,22 @@ func In(folder string) Files {
 	}
 }
 
-// folders are those that the files are in.
+// folders returns the folders of the files.
 func (f Files) folders() []string {
 	all := []string{filepath.Dir(f.Certificate), filepath.Dir(f.Key), filepath.Dir(f.Authorities)}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Observer is told of what happens to the certificate.
+// Observer is notified about the certificate.
 type Observer interface {
-	// CertificateLoaded is called with each certificate that is in use from now on.
+	// CertificateLoaded is called when a new certificate comes into use.
 	CertificateLoaded(leaf *x509.Certificate)
-	// CertificateBroken is called where files cannot be used. Those before stay in use.
+	// CertificateBroken is called if the files cannot be used. The previous certificate stays in use.
 	CertificateBroken()
 }
 
-// Keeper has the certificate in use.
+// Keeper holds the certificate in use.
 type Keeper struct {
 	files    Files
 	interval time.Duration
@@ -69,23 +69,23 @@ type Keeper struct {
 	current  atomic.Pointer[loaded]
 }
 
-// loaded is what was read from files that belong together.
+// loaded is the content of files that belong together.
 type loaded struct {
 	content     [3][]byte
 	certificate tls.Certificate
 	authorities *x509.CertPool
 }
 
-// New makes a Keeper that has no certificate before Load or Run. Run reads the files where their folders change, and
-// each interval, in case it is not told of a change.
+// New returns a Keeper without a certificate; Load or Run load it. Run reads the files when their folders change. It
+// also reads them once per interval, in case it missed a change.
 func New(files Files, interval time.Duration, observer Observer, log *slog.Logger) *Keeper {
 	return &Keeper{files: files, interval: interval, observer: observer, log: log, watch: fsnotify.NewWatcher}
 }
 
-// Loaded is whether there is a certificate.
+// Loaded reports whether a certificate is loaded.
 func (k *Keeper) Loaded() bool { return k.current.Load() != nil }
 
-// Run keeps the certificate until the context ends.
+// Run keeps the certificate up to date until the context ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	interval := k.interval
 	var events chan fsnotify.Event
@@ -95,9 +95,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		defer func() { _ = watcher.Close() }()
 		events, failures = watcher.Events, watcher.Errors
 	} else {
-		// A node has a limited number of watches, which others may have used up.
+		// A node has a limited number of inotify watches, and other processes may have used them up.
 		interval = min(interval, unwatched)
-		k.log.Warn("cannot watch the certificate's files, they are read every few seconds instead", logkey.Error, err)
+		k.log.Warn("cannot watch the certificate's files, will read them every few seconds", logkey.Error, err)
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -113,7 +113,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-events:
 			settled.Reset(settling)
 		case err := <-failures:
-			k.log.Warn("watching the certificate's files failed", logkey.Error, err)
+			k.log.Warn("cannot watch the certificate's files", logkey.Error, err)
 		case <-settled.C:
 			k.Load()
 		case <-ticker.C:
@@ -122,20 +122,21 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// add watches the folders, since the kubelet replaces a link in them. One that was itself replaced is watched anew.
+// add watches the folders, because the kubelet replaces a link in them. It adds a folder again after the folder was
+// replaced.
 func (k *Keeper) add(watcher *fsnotify.Watcher) {
 	for _, folder := range k.files.folders() {
 		if err := watcher.Add(folder); err != nil {
-			k.log.Debug("cannot watch the certificate's folder, its files are read now and then", logkey.Path, folder, logkey.Error, err)
+			k.log.Debug("cannot watch the certificate's folder, will read its files periodically", logkey.Path, folder, logkey.Error, err)
 		}
 	}
 }
 
-// Load reads the files, and uses what is in them if it has changed and can be used.
+// Load reads the files. If their content has changed and is valid, the new certificate comes into use.
 func (k *Keeper) Load() {
 	read, err := k.read()
 	if err != nil {
-		k.log.Error("the certificate's files cannot be used, what was read before stays in use", logkey.Error, err)
+		k.log.Error("cannot use the certificate's files, the previous certificate stays in use", logkey.Error, err)
 		k.observer.CertificateBroken()
 		return
 	}
@@ -161,7 +162,7 @@ func (k *Keeper) read() (*loaded, error) {
 		return nil, fmt.Errorf("read %s with its key: %w", k.files.Certificate, err)
 	}
 	if !read.authorities.AppendCertsFromPEM(read.content[2]) {
-		return nil, fmt.Errorf("read %s: no certificate is in it", k.files.Authorities)
+		return nil, fmt.Errorf("read %s: the file contains no certificate", k.files.Authorities)
 	}
 	return read, nil
 }
@@ -169,26 +170,26 @@ func (k *Keeper) read() (*loaded, error) {
 func readFile(path string) ([]byte, error) {
 	about, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("read a file of the certificate: %w", err)
+		return nil, fmt.Errorf("read a certificate file: %w", err)
 	}
 	if !about.Mode().IsRegular() || about.Size() > maxFileBytes {
-		return nil, fmt.Errorf("read %s: it is no file of at most %d bytes", path, maxFileBytes)
+		return nil, fmt.Errorf("read %s: not a regular file of at most %d bytes", path, maxFileBytes)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read a file of the certificate: %w", err)
+		return nil, fmt.Errorf("read a certificate file: %w", err)
 	}
 	return content, nil
 }
 
-// errNone is before the first certificate was read.
-var errNone = errors.New("no certificate was read yet")
+// errNone is returned before the first certificate was loaded.
+var errNone = errors.New("no certificate is loaded yet")
 
-// Server is for a server that shows the certificate in use at each handshake.
+// Server returns the TLS configuration of a server that uses the current certificate for each handshake.
 func (k *Keeper) Server() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// A session that is resumed would go on with the certificate of its first handshake.
+		// A resumed session would keep the certificate of its first handshake.
 		SessionTicketsDisabled: true,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if in := k.current.Load(); in != nil {
@@ -199,7 +200,7 @@ func (k *Keeper) Server() *tls.Config {
 	}
 }
 
-// Client is for a client that shows the certificate in use now, and trusts the authorities of now.
+// Client returns the TLS configuration of a client with the current certificate and trusted authorities.
 func (k *Keeper) Client() (*tls.Config, error) {
 	in := k.current.Load()
 	if in == nil {

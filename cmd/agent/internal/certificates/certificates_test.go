@@ -24,7 +24,7 @@ type observer struct{ loaded, broken atomic.Int64 }
 func (o *observer) CertificateLoaded(*x509.Certificate) { o.loaded.Add(1) }
 func (o *observer) CertificateBroken()                  { o.broken.Add(1) }
 
-// serve serves with a Keeper's certificate.
+// serve starts a server with a Keeper's certificate.
 func serve(t *testing.T, keeper *certificates.Keeper) string {
 	t.Helper()
 	port, err := tls.Listen("tcp", "127.0.0.1:0", keeper.Server())
@@ -39,7 +39,7 @@ func serve(t *testing.T, keeper *certificates.Keeper) string {
 	return port.Addr().String()
 }
 
-// shown is the common name that a server shows.
+// shown returns the common name of a server's certificate.
 func shown(t *testing.T, address string) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
@@ -48,7 +48,7 @@ func shown(t *testing.T, address string) string {
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-// link replaces a file by a link.
+// link replaces a file with a link.
 func link(t *testing.T, target, path string) {
 	t.Helper()
 	require.NoError(t, os.Remove(path))
@@ -70,7 +70,7 @@ func keep(t *testing.T, files certificates.Files, interval time.Duration) (*cert
 	return keeper, o
 }
 
-func TestACertificateThatIsReplacedIsShownAtTheNextHandshake(t *testing.T) {
+func TestAReplacedCertificateIsUsedForTheNextHandshake(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	mount := agenttest.MountCertificate(t, ca, "first")
 	keeper, o := keep(t, certificates.In(mount.Folder), time.Hour)
@@ -83,12 +83,12 @@ func TestACertificateThatIsReplacedIsShownAtTheNextHandshake(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, name, client.Certificates[0].Leaf.Subject.CommonName)
 	}
-	require.EqualValues(t, 3, o.loaded.Load(), "the same files are no other certificate")
+	require.EqualValues(t, 3, o.loaded.Load(), "unchanged files must not be loaded again")
 }
 
-func TestAChangeThatNobodyToldOfIsFoundAfterTheInterval(t *testing.T) {
+func TestAMissedChangeIsFoundAfterTheInterval(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	// The files are links into a folder that is not watched.
+	// The files are links to a folder that is not watched.
 	mount, outer := agenttest.MountCertificate(t, ca, "first"), agenttest.MountCertificate(t, ca, "outer")
 	files := certificates.In(outer.Folder)
 	link(t, certificates.In(mount.Folder).Certificate, files.Certificate)
@@ -100,15 +100,15 @@ func TestAChangeThatNobodyToldOfIsFoundAfterTheInterval(t *testing.T) {
 	require.Eventually(t, func() bool { return shown(t, address) == "second" }, time.Minute, 20*time.Millisecond)
 }
 
-func TestBrokenFilesKeepWhatWasReadBefore(t *testing.T) {
+func TestBrokenFilesKeepThePreviousCertificate(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	certificate, key := ca.Issue("other")
 	_, otherKey := ca.Issue("other")
 	for name, files := range map[string]map[string][]byte{
-		"no certificate":           {shared.CertificateKey: nil, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: ca.PEM},
-		"the key of another":       {shared.CertificateKey: certificate, shared.PrivateKeyKey: otherKey, shared.CertificateAuthorityKey: ca.PEM},
-		"no authority":             {shared.CertificateKey: certificate, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: []byte("none")},
-		"a file that is not there": {shared.CertificateKey: certificate, shared.PrivateKeyKey: key},
+		"no certificate":                 {shared.CertificateKey: nil, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: ca.PEM},
+		"the key of another certificate": {shared.CertificateKey: certificate, shared.PrivateKeyKey: otherKey, shared.CertificateAuthorityKey: ca.PEM},
+		"no authority":                   {shared.CertificateKey: certificate, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: []byte("none")},
+		"a missing file":                 {shared.CertificateKey: certificate, shared.PrivateKeyKey: key},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mount := agenttest.MountCertificate(t, ca, "first")
@@ -123,7 +123,7 @@ func TestBrokenFilesKeepWhatWasReadBefore(t *testing.T) {
 	}
 }
 
-func TestAServerTalksNoOlderTLS(t *testing.T) {
+func TestAServerAcceptsNoOlderTLS(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	keeper, _ := keep(t, certificates.In(agenttest.MountCertificate(t, ca, "first").Folder), time.Hour)
 	address := serve(t, keeper)
@@ -134,7 +134,7 @@ func TestAServerTalksNoOlderTLS(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-func TestWithoutFilesThereIsNoHandshakeAndTheyMayComeLater(t *testing.T) {
+func TestWithoutFilesHandshakesFailUntilTheFilesAppear(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	mount := agenttest.MountCertificate(t, ca, "first")
 	require.NoError(t, mount.Replace(map[string][]byte{}))

@@ -14,13 +14,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
-// seen hands over the common names of certificates.
+// seen receives the common names of loaded certificates.
 type seen chan string
 
 func (s seen) CertificateLoaded(leaf *x509.Certificate) { s <- leaf.Subject.CommonName }
 func (s seen) CertificateBroken()                       {}
 
-// A node on which others have used up all watches runs agents all the same.
+// The agent works even if other processes have used up all watches of the node.
 func TestWithoutWatchesTheFilesAreReadEveryFewSeconds(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	mount := agenttest.MountCertificate(t, ca, "first")

@@ -1,5 +1,5 @@
-// Package metrics has the agent's metrics. Those that agents of the earlier generation have keep their names, for the
-// dashboards that there are.
+// Package metrics has the agent's metrics. Metrics that agents of the earlier generation have keep their names, so
+// that existing dashboards work.
 package metrics
 
 import (
@@ -21,7 +21,7 @@ const (
 	reasonRefused = "refused"
 )
 
-// Metrics counts what the agent does.
+// Metrics counts the agent's work.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -31,26 +31,26 @@ type Metrics struct {
 	broken                          prometheus.Counter
 }
 
-// New makes the metrics of a build, of which length says how many events wait.
+// New returns the metrics of a build. length returns the number of events in the queue.
 func New(version string, length func() int) *Metrics {
 	m := &Metrics{
 		registry:      prometheus.NewRegistry(),
-		asked:         counter("watcher_admission_request_total", "Requests of the API server."),
-		misunderstood: counter("watcher_admission_request_error_total", "Requests of the API server that could not be read, or of which no event could be made."),
-		duration:      gauge("watcher_request_duration", "Seconds that the last answer to the API server took."),
+		asked:         counter("watcher_admission_request_total", "Requests from the API server."),
+		misunderstood: counter("watcher_admission_request_error_total", "Requests from the API server that could not be read, or that did not contain enough for an event."),
+		duration:      gauge("watcher_request_duration", "Duration of the last answer to the API server in seconds."),
 		requested:     counter("watcher_kcp_requests_total", "Requests to the listener."),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "watcher_failed_kcp_total", Help: "Requests to the listener that failed, and events that were given up for it (refused).",
+			Name: "watcher_failed_kcp_total", Help: "Failed requests to the listener (failed-request), and events dropped because the listener refused them (refused).",
 		}, []string{"error_reason"}),
-		events:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "watcher_events_total", Help: "Events by what became of them."}, []string{"result"}),
-		notAfter: gauge("watcher_certificate_not_after_timestamp_seconds", "When the certificate in use expires."),
-		broken:   counter("watcher_certificate_errors_total", "How often the certificate's files could not be used."),
+		events:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "watcher_events_total", Help: "Events by result."}, []string{"result"}),
+		notAfter: gauge("watcher_certificate_not_after_timestamp_seconds", "Expiry of the certificate in use, as a Unix timestamp."),
+		broken:   counter("watcher_certificate_errors_total", "Failed attempts to load the certificate's files."),
 	}
-	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "watcher_queue_length", Help: "Events that wait or are on their way."},
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "watcher_queue_length", Help: "Events that wait or are being sent."},
 		func() float64 { return float64(length()) })
-	fips := gauge("watcher_fips_mode", "Whether Go's FIPS 140-3 module is in use (0=off/1=on/2=only).")
+	fips := gauge("watcher_fips_mode", "FIPS 140-3 mode of Go (0=off, 1=on, 2=only).")
 	fips.Set(fipsMode())
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "watcher_build_info", Help: "The build.", ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "watcher_build_info", Help: "Version of this build; the value is always 1.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.registry.MustRegister(m.asked, m.misunderstood, m.duration, m.requested, m.failed, m.events, m.notAfter, m.broken, waiting, fips, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -86,16 +86,16 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, MaxRequestsInFlight: 2})
 }
 
-// Asked counts a request of the API server's.
+// Asked counts a request from the API server.
 func (m *Metrics) Asked() { m.asked.Inc() }
 
-// Answered says how long an answer took.
+// Answered records how long an answer took.
 func (m *Metrics) Answered(duration time.Duration) { m.duration.Set(duration.Seconds()) }
 
-// Misunderstood counts a request that was of no use.
+// Misunderstood counts a request that could not be read or did not contain enough for an event.
 func (m *Metrics) Misunderstood() { m.misunderstood.Inc() }
 
-// Added counts an event.
+// Added counts an event by the result of queue.Add.
 func (m *Metrics) Added(as queue.Added) {
 	result := "queued"
 	switch as {
@@ -111,22 +111,22 @@ func (m *Metrics) Added(as queue.Added) {
 // Requested counts a request to the listener.
 func (m *Metrics) Requested() { m.requested.Inc() }
 
-// Arrived counts an event that the listener took.
+// Arrived counts an event that the listener accepted.
 func (m *Metrics) Arrived() { m.events.WithLabelValues("sent").Inc() }
 
-// Failed counts a request to the listener that failed.
+// Failed counts a failed request to the listener.
 func (m *Metrics) Failed() { m.failed.WithLabelValues(reasonFailed).Inc() }
 
-// Refused counts an event that was given up.
+// Refused counts an event that was dropped because the listener refused it.
 func (m *Metrics) Refused() {
 	m.failed.WithLabelValues(reasonRefused).Inc()
 	m.events.WithLabelValues("refused").Inc()
 }
 
-// CertificateLoaded notes until when a certificate is valid.
+// CertificateLoaded records when a certificate expires.
 func (m *Metrics) CertificateLoaded(leaf *x509.Certificate) {
 	m.notAfter.Set(float64(leaf.NotAfter.Unix()))
 }
 
-// CertificateBroken counts files that could not be used.
+// CertificateBroken counts a failed attempt to load the certificate's files.
 func (m *Metrics) CertificateBroken() { m.broken.Inc() }

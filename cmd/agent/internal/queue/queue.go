@@ -1,5 +1,6 @@
-// Package queue keeps what the agent has still to report: each object once per manager, however often it changes. The
-// events of a manager wait in a queue of their own, so that one that the listener refuses holds up no other.
+// Package queue keeps the events that the agent still has to send. It merges events: each object is queued once per
+// manager, however often it changes. Each manager has its own subqueue, so that a manager with failing events does
+// not delay others.
 package queue
 
 import (
@@ -11,72 +12,73 @@ import (
 )
 
 const (
-	// maxManagers is how many managers have a subqueue: as many as anyone watches for, and not as many as somebody thinks up.
+	// maxManagers limits the subqueues. It is more than real installations use, and bounds the effect of made-up
+	// names.
 	maxManagers = 64
-	// maxBytes is what the names of all events may take, whatever their number.
+	// maxBytes limits the total size of the names of all events.
 	maxBytes = 4 << 20
-	// maxNameBytes is what the names of one event may take. Kubernetes limits each of them; this is above their sum.
+	// maxNameBytes limits the names of one event. It is above the sum of Kubernetes' own limits.
 	maxNameBytes = 1 << 10
-	// perManager is how many events of a manager are on their way at once.
+	// perManager is how many events of one manager may be sent at once.
 	perManager = 4
 )
 
-// Event is that an object changed which a manager wants to know of.
+// Event says that an object changed that a manager watches.
 type Event struct {
-	// Manager is in the path of the webhook and of the listener.
+	// Manager is the manager's name in the paths of webhook and listener.
 	Manager string
 	shared.RemoteEvent
 }
 
-// Bytes is the length of all names.
+// Bytes returns the total length of all names.
 func (e Event) Bytes() int {
 	return len(e.Manager) + len(e.Watched.Namespace) + len(e.Watched.Name) + len(e.WatchedGVK.Group) + len(e.WatchedGVK.Version) + len(e.WatchedGVK.Kind)
 }
 
-// Added is what became of an event.
+// Added is the result of Add.
 type Added int
 
-// What becomes of an event.
+// Values of Added.
 const (
-	// Queued events are reported once.
+	// Queued: the event is new in the queue.
 	Queued Added = iota
-	// Merged events are reported with one that waits.
+	// Merged: an equal event was already in the queue.
 	Merged
-	// Dropped events are not reported, as there is no room: the control plane's sweep finds what they were about.
+	// Dropped: the queue has no room. The control plane's sweep finds the change later.
 	Dropped
 )
 
-// Queue has one taker (Next) and any number of callers of all else.
+// Queue holds events. Only one goroutine may call Next. All other methods are safe for concurrent use.
 type Queue struct {
-	// maxEvents is how many events wait or are on their way.
+	// maxEvents limits the events that wait or are being sent.
 	maxEvents int
-	// changed has a value where Next is to be tried once more.
+	// changed has a value if Next should try again.
 	changed chan struct{}
 
 	mu        sync.Mutex
 	entries   map[Event]*entry
 	bytes     int
 	subqueues map[string]*subqueue
-	// turns are all subqueues, the one whose turn it is first.
+	// turns holds all subqueues. The first one has the next turn.
 	turns  []*subqueue
 	closed bool
 }
 
-// entry is an event that waits or is on its way.
+// entry is an event that waits or is being sent.
 type entry struct {
 	event Event
-	// tries is how often it failed.
+	// tries counts failed attempts.
 	tries int
-	// sending is while it is on its way, again where the object changed meanwhile.
+	// sending is true while the event is being sent. again is true if the object changed in the meantime.
 	sending, again bool
 }
 
-// New makes a queue for so many events.
+// New returns a queue for at most maxEvents events.
 func New(maxEvents int) *Queue {
 	return &Queue{maxEvents: maxEvents, changed: make(chan struct{}, 1), entries: map[Event]*entry{}, subqueues: map[string]*subqueue{}}
 }
 
-// Add takes an event. It never waits.
+// Add adds an event. It never blocks.
 func (q *Queue) Add(event Event) Added {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,14 +106,14 @@ func (q *Queue) Add(event Event) Added {
 	return Queued
 }
 
-// Taken is an event that is to be sent: one of Sent, Drop and Retry must follow.
+// Taken is an event to send. The caller must then call Sent, Drop or Retry.
 type Taken struct {
 	Event
-	// Tries is how often it failed.
+	// Tries counts failed attempts.
 	Tries int
 }
 
-// Next waits for an event to send. There is none any more where the context has ended, or the queue is closed and empty.
+// Next waits for an event to send. It returns false if the context has ended, or if the queue is closed and empty.
 func (q *Queue) Next(ctx context.Context) (Taken, bool) {
 	for {
 		if ctx.Err() != nil {
@@ -128,7 +130,7 @@ func (q *Queue) Next(ctx context.Context) (Taken, bool) {
 	}
 }
 
-// await waits for a change, and no longer than some time where that is not zero.
+// await waits for a change, for at most wait. A wait of zero means no limit.
 func (q *Queue) await(ctx context.Context, wait time.Duration) {
 	var over <-chan time.Time
 	if wait > 0 {
@@ -143,8 +145,8 @@ func (q *Queue) await(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// take takes the first event of the first subqueue that may send. Where there is none, it says how long until there might
-// be (zero: until something changes), and whether there will be any.
+// take takes the first event of the first subqueue that may send. If there is none, it returns how long to wait until
+// one may send, or zero if that depends on a change, and whether more events are possible.
 func (q *Queue) take(now time.Time) (taken *entry, wait time.Duration, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,7 +163,7 @@ func (q *Queue) take(now time.Time) (taken *entry, wait time.Duration, more bool
 	return nil, wait, !q.closed || len(q.entries) > 0
 }
 
-// Sent says that an event arrived.
+// Sent records that the listener accepted an event.
 func (q *Queue) Sent(event Event) {
 	q.settle(event, func(of *subqueue, sent *entry) bool {
 		of.recover()
@@ -169,7 +171,7 @@ func (q *Queue) Sent(event Event) {
 	})
 }
 
-// Drop says that sending an event once more cannot help. It is no sign that others fail.
+// Drop removes an event that the listener will never accept. It does not count as a failure of the manager.
 func (q *Queue) Drop(event Event) {
 	q.settle(event, func(of *subqueue, dropped *entry) bool {
 		of.recover()
@@ -177,7 +179,7 @@ func (q *Queue) Drop(event Event) {
 	})
 }
 
-// Retry says that an event did not arrive, and that it and those of the same manager are to be sent after a pause.
+// Retry records that sending failed. The event and others of its manager are sent after a pause.
 func (q *Queue) Retry(event Event, pause Pause) {
 	q.settle(event, func(of *subqueue, failed *entry) bool {
 		of.fail(time.Now(), pause)
@@ -186,7 +188,7 @@ func (q *Queue) Retry(event Event, pause Pause) {
 	})
 }
 
-// settle ends the sending of an event, which waits once more where decide says so.
+// settle ends the sending of an event. The event is queued again if decide returns true.
 func (q *Queue) settle(event Event, decide func(*subqueue, *entry) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +213,7 @@ func (q *Queue) settle(event Event, decide func(*subqueue, *entry) bool) {
 	q.signal()
 }
 
-// tidy forgets a subqueue that has nothing to do.
+// tidy removes a subqueue without events.
 func (q *Queue) tidy(of *subqueue) {
 	if of.sending > 0 || len(of.waiting) > 0 {
 		return
@@ -225,7 +227,7 @@ func (q *Queue) tidy(of *subqueue) {
 	}
 }
 
-// Wake ends all pauses, as what made events fail may be over.
+// Wake ends all pauses, because the cause of the failures may be gone.
 func (q *Queue) Wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,7 +237,7 @@ func (q *Queue) Wake() {
 	q.signal()
 }
 
-// Close lets the queue take no more events. What it has is still sent.
+// Close makes Add drop further events. Queued events are still sent.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -243,7 +245,7 @@ func (q *Queue) Close() {
 	q.signal()
 }
 
-// Len is how many events wait or are on their way.
+// Len returns the number of events that wait or are being sent.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

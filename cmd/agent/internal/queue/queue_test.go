@@ -24,7 +24,7 @@ func next(t *testing.T, q *Queue) Taken {
 	return taken
 }
 
-// nothing fails where an event may be sent now.
+// nothing fails the test if an event may be sent now.
 func nothing(t *testing.T, q *Queue) {
 	t.Helper()
 	taken, _, _ := q.take(time.Now())
@@ -37,11 +37,11 @@ func TestManyChangesOfAnObjectAreOneEvent(t *testing.T) {
 	for range 999 {
 		require.Equal(t, Merged, q.Add(event("m", "a")))
 	}
-	require.Equal(t, Queued, q.Add(event("other", "a")), "another manager is told by itself")
+	require.Equal(t, Queued, q.Add(event("other", "a")), "another manager gets its own event")
 	require.Equal(t, 2, q.Len())
 }
 
-func TestAChangeWhileAnEventIsSentIsSentOnceMore(t *testing.T) {
+func TestAChangeDuringSendingIsSentOnceMore(t *testing.T) {
 	q := New(10)
 	q.Add(event("m", "a"))
 	first := next(t, q)
@@ -55,17 +55,17 @@ func TestAChangeWhileAnEventIsSentIsSentOnceMore(t *testing.T) {
 	require.Zero(t, q.Len())
 }
 
-func TestAFullQueueTakesNoMore(t *testing.T) {
+func TestAFullQueueDropsEvents(t *testing.T) {
 	q := New(2)
 	require.Equal(t, Queued, q.Add(event("m", "a")))
 	require.Equal(t, Queued, q.Add(event("m", "b")))
 	require.Equal(t, Dropped, q.Add(event("m", "c")))
-	require.Equal(t, Merged, q.Add(event("m", "b")), "what waits needs no room")
+	require.Equal(t, Merged, q.Add(event("m", "b")), "a merged event needs no room")
 	q.Sent(next(t, q).Event)
 	require.Equal(t, Queued, q.Add(event("m", "c")))
 }
 
-func TestTheNamesInAQueueTakeNoMoreThanTheirBytes(t *testing.T) {
+func TestTheTotalSizeOfNamesIsLimited(t *testing.T) {
 	q := New(1 << 20)
 	require.Equal(t, Dropped, q.Add(event("m", strings.Repeat("x", maxNameBytes))))
 	added := 0
@@ -75,7 +75,7 @@ func TestTheNamesInAQueueTakeNoMoreThanTheirBytes(t *testing.T) {
 	require.InDelta(t, maxBytes/920, added, 50)
 }
 
-func TestManagersThatNobodyHasTakeNoRoomFromOthers(t *testing.T) {
+func TestUnknownManagersTakeNoRoomFromOthers(t *testing.T) {
 	q := New(1000)
 	for i := range maxManagers {
 		require.Equal(t, Queued, q.Add(event(fmt.Sprint(i), "a")))
@@ -84,10 +84,10 @@ func TestManagersThatNobodyHasTakeNoRoomFromOthers(t *testing.T) {
 	require.Equal(t, Queued, q.Add(event("0", "b")))
 	q.Drop(next(t, q).Event)
 	q.Drop(next(t, q).Event)
-	require.Equal(t, Queued, q.Add(event("one-more", "a")), "a subqueue without events is gone")
+	require.Equal(t, Queued, q.Add(event("one-more", "a")), "a subqueue without events is removed")
 }
 
-func TestAFailingManagerIsTriedOneByOneWithLongerPausesAndHoldsUpNoOther(t *testing.T) {
+func TestAFailingManagerSendsOneEventAtATimeWithGrowingPausesAndDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(10)
 		for _, name := range []string{"a", "b", "c"} {
@@ -119,11 +119,11 @@ func TestAFailingManagerIsTriedOneByOneWithLongerPausesAndHoldsUpNoOther(t *test
 		before := time.Now()
 		next(t, q)
 		next(t, q)
-		require.Zero(t, time.Since(before), "once one arrives, the others follow at once")
+		require.Zero(t, time.Since(before), "after one success, the others follow at once")
 	})
 }
 
-func TestARefusalLastsLongerAndEndsWithAnotherCertificate(t *testing.T) {
+func TestARefusalPausesLongerAndEndsWithAnotherCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(10)
 		q.Add(event("m", "a"))
@@ -138,7 +138,7 @@ func TestARefusalLastsLongerAndEndsWithAnotherCertificate(t *testing.T) {
 	})
 }
 
-func TestWhatTheListenerAsksToWaitIsWaited(t *testing.T) {
+func TestThePauseIsAtLeastAsLongAsTheListenerAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(10)
 		q.Add(event("m", "a"))

@@ -6,27 +6,27 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Pauses between tries, each about twice as long as the one before.
+// Pauses between attempts. They double up to the longest one.
 const (
 	firstPause, longestPause = 500 * time.Millisecond, 30 * time.Second
-	// firstSlowPause is after a refusal that a person or a new certificate has to end.
+	// firstSlowPause follows a refusal that only a person or a new certificate can end.
 	firstSlowPause, longestSlowPause = 10 * time.Second, 5 * time.Minute
 )
 
-// Pause is what is known of how long a failure lasts.
+// Pause describes the pause after a failure.
 type Pause struct {
-	// Slow failures are not over in a moment.
+	// Slow is true if the failure is not expected to end soon.
 	Slow bool
-	// AtLeast is what the listener asked for.
+	// AtLeast is the minimum pause that the listener asked for.
 	AtLeast time.Duration
 }
 
-// subqueue has the events of one manager in the order in which they came.
+// subqueue holds the events of one manager in order of arrival.
 type subqueue struct {
 	manager string
 	waiting []*entry
 	sending int
-	// failing subqueues send one event at a time, not before until.
+	// failing is true after a failure: the subqueue then sends one event at a time, and none before until.
 	failing     bool
 	until       time.Time
 	quick, slow *backoff.ExponentialBackOff
@@ -43,7 +43,7 @@ func pauses(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return made
 }
 
-// next is whether an event may be sent now, or else after which time, where only time is missing.
+// next reports whether an event may be sent now. If only a pause prevents that, next returns its remaining time.
 func (s *subqueue) next(now time.Time) (time.Duration, bool) {
 	most := perManager
 	if s.failing {
@@ -73,7 +73,7 @@ func (s *subqueue) recover() {
 	s.slow.Reset()
 }
 
-// fail begins a pause. Of several events that were on their way together, the first to fail does.
+// fail begins a pause. If several events fail at the same time, only the first one begins a pause.
 func (s *subqueue) fail(now time.Time, pause Pause) {
 	if s.failing && s.until.After(now) && pause.AtLeast == 0 {
 		return

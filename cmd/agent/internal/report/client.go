@@ -1,4 +1,5 @@
-// Package report sends events to the listener in the control plane.
+// Package report sends events to the listener in the control plane. A Client sends one event; a Sender sends all
+// events of a queue and decides which failures to retry.
 package report
 
 import (
@@ -18,9 +19,9 @@ import (
 )
 
 const (
-	// maxResponseBytes is what is read of a response, which says nothing that is needed, so that its connection can be used again.
+	// maxResponseBytes is how much of a response is read and discarded, so that the connection can be reused.
 	maxResponseBytes = 4 << 10
-	// maxIdle is how many connections are kept. One is enough for HTTP/2.
+	// maxIdle is the number of idle connections. HTTP/2 needs only one.
 	maxIdle         = 2
 	idleTimeout     = 90 * time.Second
 	dialTimeout     = 5 * time.Second
@@ -29,15 +30,15 @@ const (
 	contentTypeJSON = "application/json"
 )
 
-// Contracts are the versions of the path that events are sent to.
+// Versions of the path that events are sent to.
 const (
 	ContractV1 = "v1"
 	ContractV2 = "v2"
 )
 
-// Credentials are what the listener is shown and checked by.
+// Credentials provides the TLS configuration for the listener.
 type Credentials interface {
-	// Client is for connections from now on.
+	// Client returns the configuration for new connections.
 	Client() (*tls.Config, error)
 }
 
@@ -51,12 +52,12 @@ type Client struct {
 	http *http.Client
 }
 
-// NewClient makes a Client for the listener at host:port, whose requests take no longer than timeout.
+// NewClient returns a Client for the listener at host:port. The timeout applies to each request.
 func NewClient(address, contract string, timeout time.Duration, credentials Credentials) *Client {
 	return &Client{address: address, contract: contract, timeout: timeout, credentials: credentials}
 }
 
-// Renew makes all connections from now on with the credentials of now. Requests on their way end on theirs.
+// Renew makes the Client use the current credentials for new connections. Running requests keep theirs.
 func (c *Client) Renew() {
 	c.mu.Lock()
 	before := c.http
@@ -79,7 +80,7 @@ func (c *Client) client() (*http.Client, error) {
 	}
 	c.http = &http.Client{
 		Timeout: c.timeout,
-		// An event and its certificate are for the listener that is configured.
+		// Send events and the client certificate only to the configured listener.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, TLSClientConfig: secure, ForceAttemptHTTP2: true,
@@ -90,10 +91,10 @@ func (c *Client) client() (*http.Client, error) {
 	return c.http, nil
 }
 
-// StatusError is an answer of the listener's other than that it took the event.
+// StatusError is a response of the listener that does not accept the event.
 type StatusError struct {
 	Status int
-	// RetryAfter is what the listener asked to wait.
+	// RetryAfter is the wait that the listener asked for.
 	RetryAfter time.Duration
 }
 
@@ -102,11 +103,11 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the listener answered %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// Send sends an event. Where the listener answers that it did not take it, the error is a StatusError.
+// Send sends an event. If the listener responds without accepting the event, the error is a StatusError.
 func (c *Client) Send(ctx context.Context, event queue.Event) error {
 	body, err := json.Marshal(event.RemoteEvent)
 	if err != nil {
-		return fmt.Errorf("write an event: %w", err)
+		return fmt.Errorf("encode an event: %w", err)
 	}
 	path := shared.EventPath(event.Manager)
 	if c.contract == ContractV1 {
@@ -114,7 +115,7 @@ func (c *Client) Send(ctx context.Context, event queue.Event) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.address+path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("make a request to the listener: %w", err)
+		return fmt.Errorf("create a request to the listener: %w", err)
 	}
 	request.Header.Set("Content-Type", contentTypeJSON)
 	client, err := c.client()
@@ -133,7 +134,7 @@ func (c *Client) Send(ctx context.Context, event queue.Event) error {
 	return nil
 }
 
-// retryAfter reads seconds, or a time.
+// retryAfter parses the Retry-After header: seconds, or a time.
 func retryAfter(value string, now time.Time) time.Duration {
 	var wait time.Duration
 	if seconds, err := strconv.Atoi(value); err == nil {

@@ -29,13 +29,13 @@ type received struct {
 	event                      shared.RemoteEvent
 }
 
-// listener is one with mutual TLS, which keeps what it gets and answers as it is told.
+// listener is a listener with mutual TLS that records requests and answers as configured.
 type listener struct {
 	*httptest.Server
 	mu       sync.Mutex
 	received []received
 	answer   func(http.ResponseWriter, *http.Request)
-	// connections is how many were made.
+	// connections counts accepted connections.
 	connections atomic.Int64
 }
 
@@ -79,7 +79,7 @@ func (l *listener) all() []received {
 
 func (l *listener) address() string { return l.Listener.Addr().String() }
 
-// counts counts what becomes of events.
+// counts counts the results of events.
 type counts struct{ requested, arrived, failed, refused atomic.Int64 }
 
 func (c *counts) Requested() { c.requested.Add(1) }
@@ -87,7 +87,7 @@ func (c *counts) Arrived()   { c.arrived.Add(1) }
 func (c *counts) Failed()    { c.failed.Add(1) }
 func (c *counts) Refused()   { c.refused.Add(1) }
 
-// credentials are a pair with an authority, both of which can be replaced.
+// credentials is a key pair with an authority. Both can be replaced.
 type credentials struct {
 	mu   sync.Mutex
 	pair tls.Certificate
@@ -135,7 +135,7 @@ func eventually(t *testing.T, condition func() bool) {
 	require.Eventually(t, condition, time.Minute, 10*time.Millisecond)
 }
 
-func TestAnEventArrivesAsTheContractSays(t *testing.T) {
+func TestEventsAreSentAsTheContractDefines(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	l := listen(t, ca, nil)
 	for contract, path := range map[string]string{report.ContractV1: "/v1/lifecycle-manager/event", report.ContractV2: "/v2/lifecycle-manager/event"} {
@@ -184,7 +184,7 @@ func TestAListenerThatIsDownGetsTheEventsLater(t *testing.T) {
 	require.Len(t, up.all(), 2)
 }
 
-func TestAListenerThatHangsIsGivenUpAndAskedAgain(t *testing.T) {
+func TestARequestToAHangingListenerTimesOutAndIsRetried(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	hang := make(chan struct{})
 	defer close(hang)
@@ -204,7 +204,7 @@ func TestAListenerThatHangsIsGivenUpAndAskedAgain(t *testing.T) {
 	require.Positive(t, c.failed.Load())
 }
 
-func TestRefusalsAreRepeatedWhereThatHelps(t *testing.T) {
+func TestRefusalsAreRetriedIfThatCanHelp(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	for status, requests := range map[int]int64{
 		http.StatusBadRequest: 1, http.StatusMethodNotAllowed: 1, http.StatusRequestEntityTooLarge: 1, http.StatusNotFound: 5,
@@ -242,7 +242,7 @@ func TestRefusalsAreRepeatedWhereThatHelps(t *testing.T) {
 	}
 }
 
-func TestAnotherCertificateHealsARefusal(t *testing.T) {
+func TestAnotherCertificateEndsARefusal(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	l := listen(t, ca, func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS.PeerCertificates[0].Subject.CommonName != "new" {
@@ -257,17 +257,17 @@ func TestAnotherCertificateHealsARefusal(t *testing.T) {
 	pairs.replace(ca.Pair("new"), ca)
 	client.Renew()
 	begin := time.Now()
-	// The pause of a refusal begins after the failure is counted.
+	// The pause begins after the failure was counted.
 	eventually(t, func() bool {
 		q.Wake()
 		return q.Len() == 0
 	})
-	require.Less(t, time.Since(begin), 5*time.Second, "nothing waits for the end of the pause")
+	require.Less(t, time.Since(begin), 5*time.Second, "a new certificate must end the pause")
 	all := l.all()
 	require.Equal(t, "new", all[len(all)-1].commonName)
 }
 
-func TestAnotherAuthorityIsTrustedFromThenOn(t *testing.T) {
+func TestANewAuthorityIsTrustedAtOnce(t *testing.T) {
 	ca, strange := agenttest.NewAuthority(t, "ca"), agenttest.NewAuthority(t, "strange")
 	l := listen(t, ca, nil)
 	pairs := &credentials{pair: ca.Pair("runtime"), ca: strange}
@@ -275,14 +275,14 @@ func TestAnotherAuthorityIsTrustedFromThenOn(t *testing.T) {
 	q, c := send(t, client)
 	q.Add(event("default"))
 	eventually(t, func() bool { return c.failed.Load() > 0 })
-	require.Empty(t, l.all(), "a listener that is not trusted gets nothing")
+	require.Empty(t, l.all(), "an untrusted listener must get nothing")
 	pairs.replace(ca.Pair("runtime"), ca)
 	client.Renew()
 	eventually(t, func() bool { return q.Len() == 0 })
 	require.EqualValues(t, 1, c.arrived.Load())
 }
 
-func TestAnAnswerIsNotReadToItsEndNorFollowed(t *testing.T) {
+func TestResponsesAreReadInPartAndRedirectsAreNotFollowed(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	endless := listen(t, ca, func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// maxSending is how many requests are on their way to the listener at once.
+	// maxSending is how many requests to the listener run at once.
 	maxSending = 8
-	// maxUnknown is how often an event is sent that the listener's gateway does not know the path of: the route to a new
-	// Watcher may be made after the webhook.
+	// maxUnknown is how often an event is sent if the listener's gateway answers 404: the route for a new Watcher may
+	// appear later than its webhook.
 	maxUnknown = 5
 )
 
-// Observer counts what becomes of events.
+// Observer counts the results of events.
 type Observer interface {
-	// Requested is called for each request to the listener, before it.
+	// Requested is called before each request to the listener.
 	Requested()
-	// Arrived is called where the listener took an event.
+	// Arrived is called if the listener accepted an event.
 	Arrived()
-	// Failed is called where a request failed, Refused where the event is given up as well.
+	// Failed is called if a request failed. Refused is called in addition if the event is dropped.
 	Failed()
 	Refused()
 }
 
-// Sender sends what is in a queue.
+// Sender sends the events of a queue.
 type Sender struct {
 	queue    *queue.Queue
 	client   *Client
@@ -39,12 +39,12 @@ type Sender struct {
 	log      *slog.Logger
 }
 
-// NewSender makes a Sender, the one taker of the queue.
+// NewSender returns a Sender. It must be the only caller of the queue's Next.
 func NewSender(from *queue.Queue, client *Client, observer Observer, log *slog.Logger) *Sender {
 	return &Sender{queue: from, client: client, observer: observer, log: log}
 }
 
-// Run sends until the context ends, or the queue is closed and empty.
+// Run sends events until the context ends, or the queue is closed and empty.
 func (s *Sender) Run(ctx context.Context) {
 	var sending errgroup.Group
 	sending.SetLimit(maxSending)
@@ -74,16 +74,17 @@ func (s *Sender) send(ctx context.Context, taken queue.Taken) {
 		logkey.Name, taken.Watched.Name, logkey.Attempt, taken.Tries+1, logkey.Error, err)
 	pause, again := decide(err, taken.Tries)
 	if !again {
-		log.Error("an event is given up, as the listener refuses it")
+		log.Error("dropped an event, because the listener refused it")
 		s.observer.Refused()
 		s.queue.Drop(taken.Event)
 		return
 	}
-	log.Warn("an event did not arrive, it is sent again later")
+	log.Warn("cannot send an event, will retry")
 	s.queue.Retry(taken.Event, pause)
 }
 
-// decide is whether an event is sent again, which helps where the failure is not about the event.
+// decide reports whether to send an event again, and after which pause. It returns false if the failure is about the
+// event itself.
 func decide(err error, tries int) (queue.Pause, bool) {
 	var answer *StatusError
 	if !errors.As(err, &answer) {
@@ -91,7 +92,7 @@ func decide(err error, tries int) (queue.Pause, bool) {
 	}
 	switch status := answer.Status; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status < http.StatusBadRequest:
-		// Until there is another certificate, or the address leads to the listener.
+		// Only another certificate, or an address that leads to the listener, can help.
 		return queue.Pause{Slow: true, AtLeast: answer.RetryAfter}, true
 	case status == http.StatusNotFound:
 		return queue.Pause{AtLeast: answer.RetryAfter}, tries+1 < maxUnknown

@@ -16,12 +16,12 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.lastOperation.operation"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of a Kyma has at most 63 characters, for it is used as a label value"
 
-// Kyma describes one cluster: the modules it is to have, and how they are.
+// Kyma describes one cluster: its modules, and their observed state.
 type Kyma struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the cluster is to have.
+	// Spec is the desired state of the cluster.
 	// +kubebuilder:default={}
 	// +optional
 	Spec v1beta2.KymaSpec `json:"spec,omitempty"`

@@ -19,13 +19,14 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.lastOperation.operation"
 
-// Manifest is the resolved intent for one module in one cluster: the hand-over
-// between resolving a module and installing it. It belongs to a Kyma.
+// Manifest is the desired state of one module in one cluster. Lifecycle Manager
+// resolves a module of a Kyma into a Manifest, and installs what the Manifest
+// says. It belongs to a Kyma.
 type Manifest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is to be installed.
+	// Spec says what to install.
 	Spec v1beta2.ManifestSpec `json:"spec"`
 	// Status is the observed state of the installation.
 	// +optional

@@ -15,13 +15,13 @@ import (
 // +kubebuilder:printcolumn:name="Target",type=string,priority=1,JSONPath=".spec.target"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// ModuleTemplate describes one version of a module: what it consists of, its
-// default custom resource, and where it may be installed.
+// ModuleTemplate describes one version of a module: its component, its default
+// custom resource, and its target cluster.
 type ModuleTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the description of the module version.
+	// Spec describes the module version.
 	Spec v1beta2.ModuleTemplateSpec `json:"spec"`
 }
 

@@ -15,15 +15,15 @@ import (
 // +kubebuilder:printcolumn:name="Field",type=string,JSONPath=".spec.field"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// Watcher has the agents in remote clusters report changes of a kind of objects
+// Watcher makes the agents in remote clusters report changes of certain objects
 // to a Service in the control plane.
 type Watcher struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is watched, and where its events go.
+	// Spec says which objects are watched, and where their events go.
 	Spec v1beta2.WatcherSpec `json:"spec"`
-	// Status is how the routing of the events is.
+	// Status is the observed state of the event routing.
 	// +optional
 	Status v1beta2.WatcherStatus `json:"status,omitempty"`
 }

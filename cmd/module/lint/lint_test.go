@@ -258,7 +258,7 @@ func TestFindings(t *testing.T) {
 		},
 		"a priority that is none": {
 			good().with("module-config.yaml", goodConfig+"annotations: {operator.kyma-project.io/priority: urgent}\n"),
-			`error: module-config.yaml: annotations[operator.kyma-project.io/priority]: "urgent" is no priority: it must be hot-fix or regular`,
+			`error: module-config.yaml: annotations[operator.kyma-project.io/priority]: "urgent" is not a priority: use hot-fix or regular`,
 		},
 		"a link that is none": {
 			good().with("module-config.yaml", goodConfig+"resources: [{name: notes, link: notes.md}]\n"),

@@ -24,15 +24,15 @@ func main() {
 func mainPanels() map[string][]string {
 	return map[string][]string{
 		"fleet": {
-			"Manifests by state", "Clusters by what is known of them", "Versions of each module", "Module versions in Error",
-			"From a change to applied", "Kicks",
+			"Manifests by state", "Clusters by reachability", "Versions of each module", "Module versions in Error",
+			"Time from change to applied", "Kicks",
 		},
 		"cluster": {"States of its modules", "Last reconcile of each Manifest"},
 		"workers": {
-			"Waiting tasks", "Slots in use", "How long activities take", "Activities that end",
-			"Requests to Temporal", "Requests to API servers", "Processor", "Memory",
+			"Waiting tasks", "Slots in use", "Activity duration", "Finished activities",
+			"Requests to Temporal", "Requests to API servers", "CPU", "Memory",
 		},
-		"artifacts": {"Artifacts that are asked for", "Fetches"},
+		"artifacts": {"Artifact requests", "Fetches"},
 	}
 }
 

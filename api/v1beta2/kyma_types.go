@@ -78,8 +78,9 @@ type Module struct {
 	CustomResourcePolicy CustomResourcePolicy `json:"customResourcePolicy,omitempty"`
 
 	// RemoteModuleTemplateRef names a ModuleTemplate in the remote cluster to use
-	// for this module: by name, by namespace/name, or by component name. Empty
-	// means that the control plane's ModuleTemplates are used.
+	// for this module: by name, by namespace/name, or by component name. If empty,
+	// name selects the ModuleTemplate, and one in the remote cluster is used only
+	// if no ModuleTemplate in the control plane matches.
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	RemoteModuleTemplateRef string `json:"remoteModuleTemplateRef,omitempty"`

@@ -14,7 +14,8 @@ type WatcherSpec struct {
 
 	// Manager is the name of the events' receiver and a part of the URL that
 	// agents send them to. Empty means the value of the label
-	// operator.kyma-project.io/managed-by.
+	// operator.kyma-project.io/managed-by, or the instance's name if there is no
+	// such label.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern:=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional

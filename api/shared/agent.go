@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Names of what the agent consists of in a remote cluster
-// (docs/contract.md#agent).
+// Names of the agent's objects in a remote cluster (docs/contract.md#agent).
 const (
 	// AgentName is the name of the agent's Deployment, its Service and its
 	// ValidatingWebhookConfiguration.
 	AgentName = "skr-webhook"
 	// AgentMetricsService is the Service of the agent's metrics.
 	AgentMetricsService = "skr-webhook-metrics"
-	// AgentPriorityClass is the PriorityClass of the agent's pods.
+	// AgentPriorityClass is the name of the PriorityClass of the agent's pods.
 	AgentPriorityClass = "skr-webhook-priority"
-	// AgentSecret has the agent's certificate, under the keys below.
+	// AgentSecret is the name of the Secret with the agent's certificate. Its
+	// data keys are below.
 	AgentSecret = "skr-webhook-tls"
 )
 
-// Data keys of the Secrets with certificates: an agent's, in both clusters, and
-// the listener's.
+// Data keys of the Secrets with certificates: the agent's Secret in both
+// clusters, and the listener's Secret.
 const (
 	CertificateAuthorityKey = "ca.crt"
 	CertificateKey          = "tls.crt"
@@ -34,14 +34,15 @@ const (
 	AgentProbePort   = 8081
 )
 
-// AgentNetworkPolicies are the names of the agent's NetworkPolicies; upstream's
-// are the same.
+// AgentNetworkPolicies returns the names of the agent's NetworkPolicies. Kyma's
+// own Lifecycle Manager uses the same names.
 func AgentNetworkPolicies() []string {
 	return []string{AgentPolicyWebhook, AgentPolicyMetrics, AgentPolicyEvents, AgentPolicyDNS}
 }
 
-// Names of the agent's NetworkPolicies: who may call its webhook and read its
-// metrics, and that it may report events and resolve names.
+// Names of the agent's NetworkPolicies. The first two allow others to call its
+// webhook and to read its metrics. The last two allow the agent to report events
+// and to resolve names.
 const (
 	AgentPolicyWebhook = "kyma-project.io--seed-to-watcher"
 	AgentPolicyMetrics = "kyma-project.io--metrics-to-watcher"
@@ -49,13 +50,12 @@ const (
 	AgentPolicyDNS     = "kyma-project.io--watcher-to-dns"
 )
 
-// AgentComponent stands for the agent where a module has the name of its
-// component.
+// AgentComponent takes the place of a module's component name for the agent.
 const AgentComponent = "kyma-project.io/lifecycle-manager/agent"
 
-// RemoteAgentName returns the name of the RemoteAgent of a Kyma of this name. It
-// ends alike for all Kymas, and has at most 62 characters as the name of a
-// Manifest has: a long name of a Kyma is cut, and has its hash behind it.
+// RemoteAgentName returns the name of a Kyma's RemoteAgent. The name has the same
+// suffix for all Kymas and at most 62 characters, like the name of a Manifest: a
+// long Kyma name is truncated, and its hash is appended.
 func RemoteAgentName(kymaName string) string {
 	if most := maxManifestNameLength - len(remoteAgentSuffix); len(kymaName) > most {
 		hashed := "-" + strconv.FormatUint(uint64(hashOf(kymaName)), 10)
@@ -64,18 +64,18 @@ func RemoteAgentName(kymaName string) string {
 	return kymaName + remoteAgentSuffix
 }
 
-// remoteAgentSuffix is what the name of every RemoteAgent ends with: ManifestName
-// of AgentComponent and AgentName without a Kyma.
+// remoteAgentSuffix is the suffix of all RemoteAgent names: ManifestName of
+// AgentComponent and AgentName without the name of a Kyma.
 const remoteAgentSuffix = "-agent-788123878"
 
 // IsRemoteAgentName reports whether this is the name of a RemoteAgent. No plan
-// gives it to the Manifest of a module.
+// gives such a name to a module's Manifest.
 func IsRemoteAgentName(name string) bool {
 	return strings.HasSuffix(name, remoteAgentSuffix)
 }
 
-// KindOfInstallation returns the kind of the resource of this name that has an
-// installation: a RemoteAgent or, for a module, a Manifest.
+// KindOfInstallation returns the kind of the resource with this name: RemoteAgent
+// for the agent, Manifest for a module.
 func KindOfInstallation(name string) string {
 	if IsRemoteAgentName(name) {
 		return KindRemoteAgent

@@ -5,25 +5,25 @@ type ConditionType string
 
 // Conditions of a Kyma. All have the reason ReasonReady.
 const (
-	// ConditionModules says whether all modules are Ready. Always present.
+	// ConditionModules is True if all modules are Ready. It is always present.
 	ConditionModules ConditionType = "Modules"
-	// ConditionModuleCatalog says whether the remote catalog is as allowed.
-	// Present where the catalog is on.
+	// ConditionModuleCatalog is True if the remote catalog has what the Kyma may
+	// use. It is present if the catalog is on.
 	ConditionModuleCatalog ConditionType = "ModuleCatalog"
-	// ConditionCRDsSync says whether our CRDs in the remote cluster are ours.
-	// Present for remote Kymas.
+	// ConditionCRDsSync is True if the remote cluster has our CRDs. It is present
+	// for remote Kymas.
 	ConditionCRDsSync ConditionType = "CRDsSync"
-	// ConditionSKRWebhook says whether the remote agent is set up. Present
-	// where the watcher is on.
+	// ConditionSKRWebhook is True if the remote agent is set up. It is present if
+	// the watcher is on.
 	ConditionSKRWebhook ConditionType = "SKRWebhook"
-	// ConditionSKRImagePullSecretSync says whether the image pull Secret is in
-	// the remote cluster. Present where one is configured.
+	// ConditionSKRImagePullSecretSync is True if the image pull Secret is in the
+	// remote cluster. It is present if an image pull Secret is configured.
 	ConditionSKRImagePullSecretSync ConditionType = "SKRImagePullSecretSync"
 )
 
-// ConditionRemoteKymaDecides is True while channel or modules of the control
-// plane's Kyma were edited without effect, because the remote Kyma decides, and
-// not there otherwise. Its reason is ReasonEditIgnored.
+// ConditionRemoteKymaDecides is True while an edit of the channel or the modules
+// of the control plane's Kyma has no effect, because the remote Kyma decides.
+// Otherwise it is absent. Its reason is ReasonEditIgnored.
 const ConditionRemoteKymaDecides ConditionType = "RemoteKymaDecides"
 
 // Conditions of a Manifest.
@@ -32,8 +32,8 @@ const (
 	ConditionResources ConditionType = "Resources"
 	// ConditionInstallation has the reason ReasonReady.
 	ConditionInstallation ConditionType = "Installation"
-	// ConditionModuleCR has the reason ReasonModuleCRCreated; present only
-	// with a default CR under the policy CreateAndDelete.
+	// ConditionModuleCR has the reason ReasonModuleCRCreated. It is only present
+	// if the module has a default custom resource and the policy CreateAndDelete.
 	ConditionModuleCR ConditionType = "ModuleCR"
 )
 
@@ -48,8 +48,8 @@ const (
 	ReasonEditIgnored        = "EditIgnored"
 )
 
-// ConditionMessage returns the message of a Kyma's condition for True and
-// False, and "" for a type that a Kyma does not have.
+// ConditionMessage returns the message of a Kyma's condition for True or False.
+// It returns "" for a type that a Kyma does not have.
 func ConditionMessage(condition ConditionType, isTrue bool) string {
 	switch condition {
 	case ConditionModules:

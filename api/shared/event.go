@@ -1,8 +1,8 @@
 package shared
 
-// RemoteEvent is the body of what an agent reports to the listener: which object
-// changed, never what it changed to. The names of its fields are those that
-// agents of the earlier generation use.
+// RemoteEvent is the body of an agent's report to the listener. It names the
+// object that changed, but never its content. The JSON names are those of agents
+// of the earlier generation.
 type RemoteEvent struct {
 	Watched    WatchedObject `json:"watched"`
 	WatchedGVK WatchedGVK    `json:"watchedGvk"`
@@ -21,21 +21,23 @@ type WatchedGVK struct {
 	Kind    string `json:"kind"`
 }
 
-// Limits and names of the requests of an agent to the listener.
+// Limits and header names of an agent's requests to the listener.
 const (
-	// MaxEventBytes is the most bytes that the body of an event has.
+	// MaxEventBytes is the maximum size of an event's body.
 	MaxEventBytes = 16384
-	// MaxCertificateHeaderBytes is the most bytes of HeaderClientCertificate.
+	// MaxCertificateHeaderBytes is the maximum size of HeaderClientCertificate.
 	MaxCertificateHeaderBytes = 32 << 10
-	// HeaderClientCertificate has the client's certificate behind a gateway.
+	// HeaderClientCertificate is the header in which a gateway passes the
+	// client's certificate on.
 	HeaderClientCertificate = "X-Forwarded-Client-Cert"
 )
 
-// EventPath is where the listener takes the events for a manager.
+// EventPath returns the path at which the listener accepts events for a manager.
 func EventPath(manager string) string { return "/v2/" + manager + "/event" }
 
-// EventPathV1 is the same for agents of the first generation.
+// EventPathV1 returns the path for agents of the first generation.
 func EventPathV1(manager string) string { return "/v1/" + manager + "/event" }
 
-// ValidatePath is where an agent is asked about the objects that a manager watches.
+// ValidatePath returns the path of the agent's admission webhook for the objects
+// that a manager watches.
 func ValidatePath(manager string) string { return "/validate/" + manager }

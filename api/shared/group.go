@@ -1,11 +1,11 @@
 package shared
 
 // OperatorGroup is the API group of all custom resources of Lifecycle Manager,
-// and the prefix of most of their labels and annotations.
+// and the prefix of most labels and annotations.
 const OperatorGroup = "operator.kyma-project.io"
 
-// Versions of the API group. The version that is stored is VersionV1Beta2;
-// the others are served with the same schema.
+// Versions of the API group. VersionV1Beta2 is the stored version. The API server
+// serves the others with the same schema.
 const (
 	VersionV1Alpha1 = "v1alpha1"
 	VersionV1Beta1  = "v1beta1"
@@ -25,7 +25,7 @@ const (
 	KindRemoteAgent       = "RemoteAgent"
 )
 
-// Plural resource names of the kinds, as in URLs and RBAC rules.
+// Plural resource names of the kinds, for URLs and RBAC rules.
 const (
 	ResourceKymas              = "kymas"
 	ResourceModuleTemplates    = "moduletemplates"

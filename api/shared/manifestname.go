@@ -7,16 +7,18 @@ import (
 	"strings"
 )
 
-// maxManifestNameLength keeps a Manifest's name usable as a label value.
+// maxManifestNameLength is short enough to use a Manifest's name as a label
+// value.
 const maxManifestNameLength = 62
 
-// ManifestName returns the name of the Manifest of one module of one Kyma:
-// `<kyma name>-<last path segment of the component name>-<hash>`, where hash is
-// the decimal FNV-1 32-bit sum of component name and module name, one after the
-// other. A name of 63 characters or more is cut to 62, and trailing dashes are
+// ManifestName returns the name of the Manifest of one module of one Kyma: `<kyma
+// name>-<last path segment of the component name>-<hash>`. The hash is the
+// decimal FNV-1 32-bit sum of the component name followed by the module name. A
+// name of 63 characters or more is truncated to 62. Then trailing dashes are
 // removed.
 //
-// Installed modules are found again by this name (docs/contract.md#manifest-names).
+// Lifecycle Manager finds installed modules by this name
+// (docs/contract.md#manifest-names).
 func ManifestName(kymaName, componentName, moduleName string) string {
 	name := kymaName + "-" + path.Base(componentName) + "-" + strconv.FormatUint(uint64(hashOf(componentName+moduleName)), 10)
 	if len(name) > maxManifestNameLength {
@@ -25,7 +27,7 @@ func ManifestName(kymaName, componentName, moduleName string) string {
 	return strings.TrimRight(name, "-")
 }
 
-// hashOf is the FNV-1 32-bit sum.
+// hashOf returns the FNV-1 32-bit sum.
 func hashOf(name string) uint32 {
 	hash := fnv.New32()
 	// A hash.Hash never returns an error from Write.

@@ -2,44 +2,47 @@ package shared
 
 // Finalizers.
 const (
-	// FinalizerKyma is on every Kyma from the first reconcile until all is removed.
+	// FinalizerKyma is on every Kyma from the first reconcile until its removal
+	// is complete.
 	FinalizerKyma = OperatorGroup + "/Kyma"
 	// FinalizerPurge is on a Kyma while a purge may still be needed.
 	FinalizerPurge = OperatorGroup + "/purge-finalizer"
-	// FinalizerMandatoryModule is on the ModuleReleaseMeta (or ModuleTemplate)
-	// of a mandatory module while it is installed anywhere.
+	// FinalizerMandatoryModule is on the ModuleReleaseMeta or ModuleTemplate of a
+	// mandatory module while any cluster has the module.
 	FinalizerMandatoryModule = OperatorGroup + "/mandatory-module"
 	// FinalizerWatcher is on a Watcher while its routing exists.
 	FinalizerWatcher = OperatorGroup + "/watcher"
 	// FinalizerManifest is on every Manifest while its resources exist.
 	FinalizerManifest = "declarative.kyma-project.io/finalizer"
-	// FinalizerManifestResource is on a Manifest while its default module CR
-	// is ours to remove.
+	// FinalizerManifestResource is on a Manifest while Lifecycle Manager still
+	// has to remove its default custom resource.
 	FinalizerManifestResource = "resource.kyma-project.io/finalizer"
-	// FinalizerLabelRemoval is on a Manifest until the labels that tie its
-	// module CR to us are gone.
+	// FinalizerLabelRemoval is on a Manifest while its module's custom resource
+	// still has our labels.
 	FinalizerLabelRemoval = "label-removal-finalizer"
 )
 
-// Field managers of server-side apply. They decide who owns a field, so they
-// are load-bearing: a new name would conflict with the fields of the old one.
+// Field managers of server-side apply. Never rename one: the API server would
+// report conflicts with the fields of the old name.
 const (
 	// FieldManagerModuleResources applies the resources of modules.
 	FieldManagerModuleResources = "declarative.kyma-project.io/applier"
-	// FieldManagerCatalog applies the module catalog in remote clusters; only
-	// what it owns there is ours to delete.
+	// FieldManagerCatalog applies the module catalog in remote clusters.
+	// Lifecycle Manager only deletes catalog objects that it owns.
 	FieldManagerCatalog = "catalog-sync"
 	// FieldManagerRemoteKyma applies the remote Kyma.
 	FieldManagerRemoteKyma = "kyma-sync-context"
-	// FieldManagerLifecycleManager applies our own control plane resources.
+	// FieldManagerLifecycleManager applies Lifecycle Manager's own control plane
+	// resources.
 	FieldManagerLifecycleManager = "lifecycle-manager"
 )
 
 // Namespaces.
 const (
-	// NamespaceControlPlane is where Lifecycle Manager and its resources live.
+	// NamespaceControlPlane is the namespace of Lifecycle Manager and its
+	// resources.
 	NamespaceControlPlane = "kcp-system"
-	// NamespaceRemote is the default of `--sync-namespace`; it is never pruned.
+	// NamespaceRemote is the default of `--sync-namespace`. It is never pruned.
 	NamespaceRemote = "kyma-system"
 	// NamespaceIstio has gateways and certificates.
 	NamespaceIstio = "istio-system"
@@ -52,9 +55,10 @@ const DefaultRemoteKymaName = "default"
 
 // Channels.
 const (
-	// DefaultChannel is the channel of a Kyma that names none.
+	// DefaultChannel is the channel of a Kyma without one.
 	DefaultChannel = "regular"
-	// ChannelNone is reserved. A Kyma and a ModuleReleaseMeta may not use it;
-	// on a ModuleTemplate it means: in no channel, chosen by version only.
+	// ChannelNone is reserved: Kymas and ModuleReleaseMetas may not use it. On a
+	// ModuleTemplate it means that the template is in no channel and can only be
+	// selected by version.
 	ChannelNone = "none"
 )

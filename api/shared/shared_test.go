@@ -16,12 +16,12 @@ func TestManifestName(t *testing.T) {
 		want                    string
 	}{
 		{
-			"the example that the seed documents show",
+			"the documented example",
 			"24bd3cbf-454a-4075-baa6-113a23fdfcd0", "kyma.project.io/module/btp-operator", "btp-operator",
 			"24bd3cbf-454a-4075-baa6-113a23fdfcd0-btp-operator-4128321918",
 		},
 		{
-			"one component under another module name has another name",
+			"another module name of the same component changes the hash",
 			"k", "kyma.project.io/module/btp-operator", "btp", "k-btp-operator-3827334609",
 		},
 		{
@@ -35,7 +35,7 @@ func TestManifestName(t *testing.T) {
 			strings.Repeat("k", 39) + "-btp-operator-412832191",
 		},
 		{
-			"a dash at the end of what remains is removed",
+			"a trailing dash is removed after truncation",
 			strings.Repeat("k", 48), "kyma.project.io/module/btp-operator", "btp-operator",
 			strings.Repeat("k", 48) + "-btp-operator",
 		},
@@ -99,7 +99,7 @@ func TestMessages(t *testing.T) {
 		shared.OtherFinalizersPresent([]string{"a", "b"}))
 }
 
-func TestTheNameOfARemoteAgentIsKnownByItsEnd(t *testing.T) {
+func TestRemoteAgentNamesShareASuffix(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, shared.ManifestName("one", shared.AgentComponent, shared.AgentName), shared.RemoteAgentName("one"))
 	long := strings.Repeat("k", 62)

@@ -5,24 +5,25 @@ import (
 	"slices"
 )
 
-// StateRule says whose state is a module's state. The two generations of Kyma's own Lifecycle Manager differ in it, and
-// users of both expect theirs.
+// StateRule says which objects decide the state of a module. The two generations of Kyma's own Lifecycle Manager differ
+// here, and users of each expect the rule of their generation.
 type StateRule string
 
 const (
-	// StateFromCustomResource is the older rule, and the default: all of a module's objects must be ready, and the object
-	// of spec.manager too. Then the default custom resource decides, by customStateCheck or by its status.state.
+	// StateFromCustomResource is the older rule, and the default: all of a module's objects must be ready, and the
+	// workload in spec.manager too. Then the default custom resource decides, by customStateCheck or by its
+	// status.state.
 	StateFromCustomResource StateRule = "custom-resource"
-	// StateFromWorkloads is the newer rule: a module is as ready as its Deployments and StatefulSets, and Ready if it has
-	// none. What the custom resource reports is the module's own business.
+	// StateFromWorkloads is the newer rule: the module's Deployments and StatefulSets decide. A module without any is
+	// Ready. The state of its custom resource does not count.
 	StateFromWorkloads StateRule = "workloads"
 )
 
-// StateRules returns all rules, the default first.
+// StateRules returns all rules. The default comes first.
 func StateRules() []StateRule { return []StateRule{StateFromCustomResource, StateFromWorkloads} }
 
-// Set takes the rule of this name, or returns an error that lists all names. With String and Type it makes a rule the value
-// of a flag.
+// Set sets the rule by its name. It returns an error that lists all names if there is no such rule. Together with
+// String and Type it implements the value of a flag.
 func (r *StateRule) Set(name string) error {
 	if !slices.Contains(StateRules(), StateRule(name)) {
 		return fmt.Errorf("must be %s or %s", StateFromCustomResource, StateFromWorkloads)
@@ -33,8 +34,9 @@ func (r *StateRule) Set(name string) error {
 
 func (r *StateRule) String() string { return string(*r) }
 
-// Type is that of the flag's value.
+// Type returns the type of the flag's value.
 func (r *StateRule) Type() string { return "string" }
 
-// OnlyWorkloads reports whether nothing but workloads counts. The zero value is the default rule.
+// OnlyWorkloads reports whether only workloads count. It returns false for the zero value, which means the default
+// rule.
 func (r StateRule) OnlyWorkloads() bool { return r == StateFromWorkloads }

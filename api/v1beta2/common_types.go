@@ -5,19 +5,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// LastOperation says what was last done to a resource, in words for people,
-// and when that last changed.
+// LastOperation describes the last operation on a resource, and when it last
+// changed.
 type LastOperation struct {
-	// Operation is what was done or waited for last, or the error that stopped it.
+	// Operation is the last operation, the one that Lifecycle Manager waits for,
+	// or the error that stopped it.
 	Operation string `json:"operation"`
 
-	// Hint says what can be done about the operation, in words for people. It is
-	// a field of its own so that the operation can be compared word for word.
+	// Hint says what you can do about the operation. It is a separate field so
+	// that clients can compare the operation word for word.
 	// +optional
 	Hint string `json:"hint,omitempty"`
 
-	// Reason is why a Manifest is in Error, as a word for programs; otherwise it is
-	// empty.
+	// Reason is a machine-readable reason why a Manifest is in state Error. Empty
+	// in other states.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
@@ -26,22 +27,22 @@ type LastOperation struct {
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
 }
 
-// CustomResourcePolicy says what happens to a module's default custom resource.
+// CustomResourcePolicy decides who manages a module's default custom resource.
 // +kubebuilder:validation:Enum=CreateAndDelete;Ignore
 type CustomResourcePolicy string
 
 // Custom resource policies.
 const (
-	// CustomResourcePolicyCreateAndDelete creates the default custom resource
-	// with the module and deletes it with the module.
+	// CustomResourcePolicyCreateAndDelete makes Lifecycle Manager create and
+	// delete the default custom resource with the module.
 	CustomResourcePolicyCreateAndDelete CustomResourcePolicy = "CreateAndDelete"
 	// CustomResourcePolicyIgnore means that the user manages the module's custom resources.
 	CustomResourcePolicyIgnore CustomResourcePolicy = "Ignore"
 )
 
-// GroupVersionKind names a kind of objects.
+// GroupVersionKind names the kind of an object.
 type GroupVersionKind struct {
-	// Group of the API; empty for the core group.
+	// Group of the API. Empty for the core group.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group"`
@@ -51,23 +52,23 @@ type GroupVersionKind struct {
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version"`
 
-	// Kind of the objects.
+	// Kind of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 }
 
-// Schema returns the kind in the form that the Kubernetes libraries use.
+// Schema returns the kind as a GroupVersionKind of k8s.io/apimachinery.
 func (k GroupVersionKind) Schema() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
-// Manager names the workload whose state says how a module's operator is.
+// Manager names the workload that runs a module's operator.
 type Manager struct {
 	GroupVersionKind `json:",inline"`
 
-	// Namespace of the object. Empty means the remote namespace, or none for a
-	// cluster-scoped object.
+	// Namespace of the object. Empty means the remote namespace for a namespaced
+	// object.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -78,9 +79,9 @@ type Manager struct {
 	Name string `json:"name"`
 }
 
-// NextLastOperation returns the last operation after one more reconcile, without a
-// hint: an operation that stays the same keeps its time, so that another reconcile
-// changes nothing.
+// NextLastOperation returns the last operation after one more reconcile, without
+// a hint. If the operation is the same as before, its time does not change, so a
+// reconcile without news does not change the status.
 func NextLastOperation(previous *LastOperation, operation string, now metav1.Time) *LastOperation {
 	if previous != nil && previous.Operation == operation {
 		now = previous.LastUpdateTime
@@ -88,16 +89,16 @@ func NextLastOperation(previous *LastOperation, operation string, now metav1.Tim
 	return &LastOperation{Operation: operation, LastUpdateTime: now}
 }
 
-// WithHint returns the operation with what can be done about it; a new hint moves
-// no time.
+// WithHint returns a copy of the operation with the hint. A new hint does not
+// change the time.
 func (o *LastOperation) WithHint(hint string) *LastOperation {
 	hinted := *o
 	hinted.Hint = hint
 	return &hinted
 }
 
-// WithReason returns the operation with the reason of an error; a new reason moves no
-// time.
+// WithReason returns a copy of the operation with the reason. A new reason does
+// not change the time.
 func (o *LastOperation) WithReason(reason string) *LastOperation {
 	reasoned := *o
 	reasoned.Reason = reason

@@ -11,26 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// ErrDefaultCR is wrapped by every error about a default custom resource that
-// cannot be used as it is. It takes an edit of the ModuleTemplate to repair it.
+// ErrDefaultCR is wrapped by every error about an unusable default custom
+// resource. The remedy is to edit the ModuleTemplate.
 var ErrDefaultCR = errors.New("invalid default custom resource")
 
-// DefaultCR returns the default custom resource of the module, without status,
-// or nil where there is none (`data` unset, null or {}). The caller owns the
-// result. The error wraps ErrDefaultCR.
+// DefaultCR returns the default custom resource of the module, without status, or
+// nil if there is none (`data` unset, null or {}). The caller owns the result.
+// The error wraps ErrDefaultCR.
 func (s *ModuleTemplateSpec) DefaultCR() (*unstructured.Unstructured, error) {
 	return parseDefaultCR(s.Data)
 }
 
-// DefaultCR returns the default custom resource of the module, without status,
-// or nil where there is none. The caller owns the result. The error wraps
-// ErrDefaultCR.
+// DefaultCR returns the default custom resource of the module, without status, or
+// nil if there is none. The caller owns the result. The error wraps ErrDefaultCR.
 func (s *ManifestSpec) DefaultCR() (*unstructured.Unstructured, error) {
 	return parseDefaultCR(s.Resource)
 }
 
-// parseDefaultCR does not use the decoder of unstructured.Unstructured, for that
-// refuses an empty object, which the API allows.
+// parseDefaultCR does not use the decoder of unstructured.Unstructured, because
+// that decoder refuses an empty object, which the API allows.
 func parseDefaultCR(raw *runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if raw == nil || len(bytes.TrimSpace(raw.Raw)) == 0 {
 		return nil, nil

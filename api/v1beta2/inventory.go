@@ -10,47 +10,52 @@ import (
 )
 
 // ErrInventoryID is wrapped by every error about an inventory id that cannot be
-// built or read. Such an entry must never lead to a deletion.
+// built or parsed. An entry with an invalid id must never lead to a deletion.
 var ErrInventoryID = errors.New("invalid inventory id")
 
-// inventoryIDSeparator cannot occur in an API group, a kind or a namespace, and
-// the name, where it can, comes last: so an id is read in one way only.
+// inventoryIDSeparator cannot occur in an API group, a kind or a namespace. A
+// name may contain it, but the name comes last, so each id can be parsed in only
+// one way.
 const (
 	inventoryIDSeparator = "_"
 	inventoryIDParts     = 4
 )
 
-// InventoryEntry is one object that a Manifest owns in the cluster it is
-// installed in. Its JSON names are short, for there may be thousands.
+// InventoryEntry is one object that a Manifest owns in its target cluster. The
+// JSON names are short because an inventory may have thousands of entries.
 type InventoryEntry struct {
-	// ID is <group>_<kind>_<namespace>_<name>; group and namespace may be empty.
+	// ID is <group>_<kind>_<namespace>_<name>. The group is empty for the core
+	// group, the namespace for cluster-scoped objects.
 	ID string `json:"id"`
 
-	// Version of the API that the object was applied with.
+	// Version of the API that was used to apply the object.
 	Version string `json:"v"`
 
-	// UID of the object, once it was applied.
+	// UID of the object. Empty before the object was applied.
 	// +optional
 	UID string `json:"u,omitempty"`
 
-	// Hash of the fields that we own of the object, once it was applied.
+	// Hash of the fields that Lifecycle Manager owns in the object. Empty before
+	// the object was applied.
 	// +optional
 	Hash string `json:"h,omitempty"`
 
-	// Leaving is true when the module no longer has the object, which stays
-	// here until it is positively gone. Its health says nothing of the module.
+	// Leaving is true after the module dropped the object. The entry stays until
+	// the deletion of the object is confirmed. The health of a leaving object
+	// does not count for the module.
 	// +optional
 	Leaving bool `json:"l,omitempty"`
 
-	// Ran identifies the layers that a Job or a chart's hook ran for: it runs
-	// once for each, and its absence afterwards is no drift.
+	// Ran identifies the layers that a Job or a chart hook ran for. It runs once
+	// for each set of layers, and its absence afterwards is not drift.
 	// +optional
 	Ran string `json:"r,omitempty"`
 }
 
-// NewInventoryEntry returns the entry for an object, without uid and hash. The
-// error wraps ErrInventoryID: kind, version and name must not be empty, and
-// group, kind and namespace must not contain an underscore (no valid one does).
+// NewInventoryEntry returns the entry for an object, without uid and hash. It
+// returns an error that wraps ErrInventoryID if kind, version or name is empty,
+// or if group, kind or namespace contains an underscore, which valid ones never
+// do.
 func NewInventoryEntry(gvk schema.GroupVersionKind, object types.NamespacedName) (InventoryEntry, error) {
 	id, err := InventoryID(gvk.GroupKind(), object)
 	if err != nil {
@@ -62,8 +67,8 @@ func NewInventoryEntry(gvk schema.GroupVersionKind, object types.NamespacedName)
 	return InventoryEntry{ID: id, Version: gvk.Version}, nil
 }
 
-// InventoryID returns the id of an object, whatever its version; see
-// NewInventoryEntry for the errors.
+// InventoryID returns the id of an object. The id is the same for all API
+// versions. See NewInventoryEntry for the errors.
 func InventoryID(kind schema.GroupKind, object types.NamespacedName) (string, error) {
 	if kind.Kind == "" || object.Name == "" {
 		return "", fmt.Errorf("%w: an object needs a kind and a name, not %q and %q",
@@ -77,7 +82,8 @@ func InventoryID(kind schema.GroupKind, object types.NamespacedName) (string, er
 	return strings.Join([]string{kind.Group, kind.Kind, object.Namespace, object.Name}, inventoryIDSeparator), nil
 }
 
-// Object returns what the entry refers to. The error wraps ErrInventoryID.
+// Object returns the kind and the name of the entry's object. Its error wraps
+// ErrInventoryID.
 func (e InventoryEntry) Object() (schema.GroupVersionKind, types.NamespacedName, error) {
 	parts := strings.SplitN(e.ID, inventoryIDSeparator, inventoryIDParts)
 	if len(parts) != inventoryIDParts || parts[1] == "" || parts[3] == "" || e.Version == "" {

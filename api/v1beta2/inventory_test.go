@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestInventoryEntryIsReadBackAsItWasBuilt(t *testing.T) {
+func TestInventoryEntryRoundTrip(t *testing.T) {
 	cases := []struct {
 		name   string
 		gvk    schema.GroupVersionKind
@@ -36,13 +36,13 @@ func TestInventoryEntryIsReadBackAsItWasBuilt(t *testing.T) {
 			"_Namespace__kyma-system",
 		},
 		{
-			"a role, whose name may have colons",
+			"a role with colons in its name",
 			schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 			types.NamespacedName{Name: "system:keda:reader"},
 			"rbac.authorization.k8s.io_ClusterRole__system:keda:reader",
 		},
 		{
-			"a role, whose name may have underscores, even at its ends",
+			"a role with underscores in its name, also at both ends",
 			schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 			types.NamespacedName{Name: "__a_b__"},
 			"rbac.authorization.k8s.io_ClusterRole____a_b__",
@@ -65,8 +65,8 @@ func TestInventoryEntryIsReadBackAsItWasBuilt(t *testing.T) {
 	}
 }
 
-// An id that could be read in two ways could make us delete another's object.
-func TestInventoryEntryIsNotBuiltFromWhatCouldBeMisread(t *testing.T) {
+// An ambiguous id could make Lifecycle Manager delete an object of someone else.
+func TestInventoryEntryRejectsAmbiguousParts(t *testing.T) {
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	keda := types.NamespacedName{Namespace: "kyma-system", Name: "keda"}
 	cases := []struct {
@@ -89,7 +89,7 @@ func TestInventoryEntryIsNotBuiltFromWhatCouldBeMisread(t *testing.T) {
 	}
 }
 
-func TestInventoryEntryThatCannotBeReadNamesNoObject(t *testing.T) {
+func TestInvalidInventoryEntryNamesNoObject(t *testing.T) {
 	cases := map[string]v1beta2.InventoryEntry{
 		"an empty id":              {Version: "v1"},
 		"an id of three parts":     {ID: "apps_Deployment_keda", Version: "v1"},

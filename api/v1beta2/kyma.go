@@ -4,8 +4,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// EffectiveChannel returns the channel of all modules that name none
-// themselves: the spec's, or shared.DefaultChannel where that is empty.
+// EffectiveChannel returns the default channel of the Kyma's modules:
+// spec.channel, or shared.DefaultChannel if spec.channel is empty.
 func (s *KymaSpec) EffectiveChannel() string {
 	if s.Channel == "" {
 		return shared.DefaultChannel
@@ -13,8 +13,9 @@ func (s *KymaSpec) EffectiveChannel() string {
 	return s.Channel
 }
 
-// EffectiveChannel returns the module's channel, given that of its Kyma. For a
-// module with a pinned version it is "": no channel decides about it.
+// EffectiveChannel returns the module's channel, or kymaChannel if the module
+// names none. It returns "" for a module with a pinned version, because no
+// channel decides its version.
 func (m *Module) EffectiveChannel(kymaChannel string) string {
 	switch {
 	case m.Version != "":
@@ -31,7 +32,7 @@ func (m *Module) IsManaged() bool {
 	return m.Managed == nil || *m.Managed
 }
 
-// EffectivePolicy returns the module's custom resource policy, by default
+// EffectivePolicy returns the module's custom resource policy. The default is
 // CustomResourcePolicyCreateAndDelete.
 func (m *Module) EffectivePolicy() CustomResourcePolicy {
 	if m.CustomResourcePolicy == "" {
@@ -40,14 +41,14 @@ func (m *Module) EffectivePolicy() CustomResourcePolicy {
 	return m.CustomResourcePolicy
 }
 
-// IsSkipReconciliation reports whether the Kyma must not be reconciled. Its
-// deletion goes on regardless: ask for the deletion timestamp first.
+// IsSkipReconciliation reports whether the Kyma must not be reconciled. A
+// deletion continues regardless, so check the deletion timestamp first.
 func (k *Kyma) IsSkipReconciliation() bool {
 	return k.Labels[shared.LabelSkipReconciliation] == shared.ValueTrue
 }
 
-// IsMarkedUnreachable reports whether the last reconcile found that the Kyma's
-// cluster cannot be reached.
+// IsMarkedUnreachable reports whether the last reconcile could not reach the
+// Kyma's cluster.
 func (k *Kyma) IsMarkedUnreachable() bool {
 	remote := k.Status.Remote
 	return remote != nil && remote.Reachable != nil && !*remote.Reachable
@@ -63,8 +64,8 @@ func (k *Kyma) IsBeta() bool {
 	return k.Labels[shared.LabelBeta] == shared.ValueTrue
 }
 
-// RuntimeID returns the id of the runtime that the Kyma describes, or "". It is
-// also the common name in the certificate of the runtime's agent.
+// RuntimeID returns the id of the Kyma's runtime, or "". The certificate of the
+// runtime's agent has the same id as its common name.
 func (k *Kyma) RuntimeID() string { return k.Labels[shared.LabelRuntimeID] }
 
 // GlobalAccountID returns the global account of the runtime, or "".
@@ -79,19 +80,19 @@ func (k *Kyma) Region() string { return k.Labels[shared.LabelRegion] }
 // PlatformRegion returns the platform region of the runtime, or "".
 func (k *Kyma) PlatformRegion() string { return k.Labels[shared.LabelPlatformRegion] }
 
-// BrokerPlanName returns the plan that the runtime was ordered by, or "".
+// BrokerPlanName returns the service plan of the runtime, or "".
 func (k *Kyma) BrokerPlanName() string { return k.Labels[shared.LabelBrokerPlanName] }
 
-// InstanceID returns the id of the service instance of the runtime, or "".
+// InstanceID returns the id of the runtime's service instance, or "".
 func (k *Kyma) InstanceID() string { return k.Labels[shared.LabelInstanceID] }
 
 // SKRDomain returns the domain of the remote cluster, or "".
 func (k *Kyma) SKRDomain() string { return k.Annotations[shared.AnnotationSKRDomain] }
 
-// AwaitsUpgrade reports whether the module is on its way to a version that its
-// Manifest does not have. Then what decides changed, such as the maintenance
-// policy, after the reconcile that writes Manifests and before the report that
-// follows it. Only another reconcile brings the version.
+// AwaitsUpgrade reports whether the module's status promises a version that its
+// Manifest does not have yet. This happens if an input, for example the
+// maintenance policy, changes after a reconcile has written the Manifests and
+// before it reports. Only another reconcile then brings the version.
 func (m *ModuleStatus) AwaitsUpgrade(manifest *Manifest) bool {
 	return m.Manifest != nil && m.Manifest.Metadata.Name == manifest.Name &&
 		m.State == shared.StateProcessing && m.Version != manifest.Spec.Version

@@ -6,48 +6,49 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// KymaStatus is the observed state of the cluster and its modules.
+// KymaStatus is the observed state of a cluster and its modules.
 type KymaStatus struct {
-	// State is the state of the whole: the worst of the modules' states and of
-	// the conditions. Mandatory modules do not count.
+	// State is the overall state: the worst state of the modules and of the
+	// conditions. Mandatory modules do not count.
 	// +optional
 	State shared.State `json:"state,omitempty"`
 
-	// LastOperation says what was last done or waited for, or the error.
+	// LastOperation is the last operation, the one that Lifecycle Manager waits
+	// for, or the error.
 	// +optional
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 
 	// Conditions of the Kyma: Modules, ModuleCatalog, CRDsSync, SKRWebhook and
-	// SKRImagePullSecretSync, as far as they apply. RemoteKymaDecides is there,
-	// and True, while an edit of channel or modules has no effect, since the Kyma
-	// in the remote cluster decides about them.
+	// SKRImagePullSecretSync, if they apply. The condition RemoteKymaDecides only
+	// exists while it is True: an edit of channel or modules has no effect,
+	// because the Kyma in the remote cluster decides about them.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Modules says how each module is. A module that was taken off the spec
-	// stays here as Deleting until it is gone.
+	// Modules is the observed state of each module. A module that was removed
+	// from the spec stays here in state Deleting until its removal is complete.
 	// +listType=atomic
 	// +optional
 	Modules []ModuleStatus `json:"modules,omitempty"`
 
-	// Manifests are the names of the Kyma's Manifests, those of mandatory modules
-	// among them. Each is written before the Manifest is made, and stays until it
-	// is gone.
+	// Manifests are the names of the Kyma's Manifests, including those of
+	// mandatory modules. A name is recorded before its Manifest is created, and
+	// stays until the Manifest is gone.
 	// +listType=atomic
 	// +optional
 	Manifests []string `json:"manifests,omitempty"`
 
-	// Planned says how each Manifest is to be, as the last plan of this Kyma
-	// decided it. It is written before the Manifest is. A Manifest that differs
-	// from its entry, or has none, is not installed.
+	// Planned records each Manifest as the last plan of this Kyma decided it. An
+	// entry is written before its Manifest. A Manifest without an entry, or with
+	// another digest than its entry, is not installed.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Planned []PlannedManifest `json:"planned,omitempty"`
 
-	// ActiveChannel is the channel that the cluster was last Ready with.
+	// ActiveChannel is the Kyma's channel when it was last Ready or in Warning.
 	// +optional
 	ActiveChannel string `json:"activeChannel,omitempty"`
 
@@ -55,34 +56,34 @@ type KymaStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// InputsDigest is the digest of all inputs of the last completed reconcile: spec,
-	// labels and annotations that matter, templates, release metas and access
-	// Secret.
+	// InputsDigest is the digest of all inputs of the last completed reconcile:
+	// the spec, the relevant labels and annotations, the ModuleTemplates and
+	// ModuleReleaseMetas, and the access Secret.
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
 
-	// WaitsForChange is true where the Kyma cannot become Ready before somebody
-	// changes something: what is wrong is not tried again until then.
+	// WaitsForChange is true if the Kyma cannot become Ready before a person
+	// changes something. Lifecycle Manager does not retry before such a change.
 	// +optional
 	WaitsForChange bool `json:"waitsForChange,omitempty"`
 
-	// RemovalHeldSince is since when removals of this Kyma's modules wait for the
-	// RemovalBudget of the instance; unset if none waits.
+	// RemovalHeldSince is when removals of this Kyma's modules began to wait for
+	// the RemovalBudget of the instance. Unset if no removal waits.
 	// +optional
 	RemovalHeldSince *metav1.Time `json:"removalHeldSince,omitempty"`
 
-	// ModulesReady counts the modules that are ready, of all in the status, for
-	// people: "3/4".
+	// ModulesReady shows people how many of the modules in the status are ready,
+	// for example "3/4".
 	// +optional
 	ModulesReady string `json:"modulesReady,omitempty"`
 
-	// Remote is the Kyma in the remote cluster as it was last accepted. It is
-	// written before it is acted on.
+	// Remote records the remote Kyma as Lifecycle Manager last accepted it. It is
+	// written before Lifecycle Manager acts on it.
 	// +optional
 	Remote *RemoteStatus `json:"remote,omitempty"`
 }
 
-// PlannedManifest is a Manifest as the plan of its Kyma decided it.
+// PlannedManifest records a Manifest as the plan of its Kyma decided it.
 type PlannedManifest struct {
 	// Name of the Manifest.
 	Name string `json:"name"`
@@ -91,19 +92,19 @@ type PlannedManifest struct {
 	// plan sets.
 	Digest string `json:"digest"`
 
-	// Signed is true if the plan accepted the module's component descriptor under
-	// the signature policy "require".
+	// Signed is true if the plan accepted the signature of the module's component
+	// descriptor under the signature policy "require".
 	// +optional
 	Signed bool `json:"signed,omitempty"`
 }
 
-// ModuleStatus says how one module of a Kyma is.
+// ModuleStatus is the observed state of one module of a Kyma.
 type ModuleStatus struct {
-	// Name of the module as in the spec.
+	// Name of the module, as in the spec.
 	Name string `json:"name"`
 
 	// FQDN is the component name of the module. Deprecated: read
-	// ocmComponentName; both are filled.
+	// ocmComponentName. Both have the same value.
 	// +optional
 	FQDN string `json:"fqdn,omitempty"`
 
@@ -111,20 +112,20 @@ type ModuleStatus struct {
 	// +optional
 	OCMComponentName string `json:"ocmComponentName,omitempty"`
 
-	// Channel that the version was taken from; empty for a pinned version.
+	// Channel that the version comes from. Empty for a pinned version.
 	// +optional
 	Channel string `json:"channel,omitempty"`
 
-	// Version that is wanted in the cluster.
+	// Version that the cluster should have.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Message says why the module is in its state.
+	// Message explains the state of the module.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Hint says what can be done about the message. It is a field of its own so
-	// that the message can be compared word for word.
+	// Hint says what you can do about the message. It is a separate field so that
+	// clients can compare the message word for word.
 	// +optional
 	Hint string `json:"hint,omitempty"`
 
@@ -140,21 +141,21 @@ type ModuleStatus struct {
 	// +optional
 	Resource *TrackedObject `json:"resource,omitempty"`
 
-	// Template refers to the ModuleTemplate that the module was made from.
+	// Template refers to the module's ModuleTemplate.
 	// +optional
 	Template *TrackedObject `json:"template,omitempty"`
 
-	// Maintenance is true while an update waits for a maintenance window.
+	// Maintenance is true while an upgrade waits for a maintenance window.
 	// +optional
 	Maintenance bool `json:"maintenance,omitempty"`
 
-	// DeferredUntil is set while an upgrade waits because the cluster's owner put
-	// it off, and says when it begins.
+	// DeferredUntil is when a deferred upgrade begins. Unset unless the cluster's
+	// owner has deferred an upgrade.
 	// +optional
 	DeferredUntil *metav1.Time `json:"deferredUntil,omitempty"`
 }
 
-// TrackedObject refers to an object, with the generation it had when last seen.
+// TrackedObject refers to an object and its last observed generation.
 type TrackedObject struct {
 	// APIVersion of the object.
 	// +optional
@@ -172,39 +173,40 @@ type TrackedMeta struct {
 	// Name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Namespace of the object; empty for a cluster-scoped one.
+	// Namespace of the object. Empty for a cluster-scoped object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// Generation of the object when last seen.
+	// Generation of the object when it was last observed.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 }
 
-// SyncGeneration says which generation of the synchronisation rules a Kyma
-// follows.
+// SyncGeneration names the set of synchronization rules that a Kyma follows.
 // +kubebuilder:validation:Enum=Explicit;Default
 type SyncGeneration string
 
 // Sync generations.
 const (
-	// SyncGenerationExplicit is that of a Kyma with spec.sync set: both Kymas'
-	// modules are desired, names and namespaces are the Kyma's own.
+	// SyncGenerationExplicit applies to a Kyma with spec.sync: the modules of
+	// both Kymas are desired, and the remote Kyma has the name and the namespace
+	// of the Kyma, or the namespace in spec.sync.
 	SyncGenerationExplicit SyncGeneration = "Explicit"
-	// SyncGenerationDefault is that of a Kyma without spec.sync: the remote Kyma
-	// alone decides once it exists, names and namespaces come from flags.
+	// SyncGenerationDefault applies to a Kyma without spec.sync: as soon as the
+	// remote Kyma exists, it alone decides, and its name and namespace come from
+	// flags.
 	SyncGenerationDefault SyncGeneration = "Default"
 )
 
-// RemoteStatus is the Kyma in the remote cluster as it was last accepted.
+// RemoteStatus records the remote Kyma as Lifecycle Manager last accepted it.
 type RemoteStatus struct {
-	// Name of the remote Kyma, fixed at the first synchronisation.
+	// Name of the remote Kyma. The first synchronization fixes it.
 	Name string `json:"name"`
 
-	// Namespace of the remote Kyma, fixed at the first synchronisation.
+	// Namespace of the remote Kyma. The first synchronization fixes it.
 	Namespace string `json:"namespace"`
 
-	// Generation of the synchronisation rules that the remote Kyma was created
-	// by: Explicit where spec.sync was set, else Default.
+	// Generation of the synchronization rules that the remote Kyma was created
+	// with: Explicit if spec.sync was set, otherwise Default.
 	Generation SyncGeneration `json:"generation"`
 
 	// Cluster identifies the remote cluster: the uid of its kube-system namespace.
@@ -230,47 +232,49 @@ type RemoteStatus struct {
 	// +optional
 	Modules []Module `json:"modules,omitempty"`
 
-	// DeferUpgradesUntil is the remote Kyma's annotation of that name: until when
-	// its owner puts upgrades off.
+	// DeferUpgradesUntil is the value of the remote Kyma's annotation
+	// operator.kyma-project.io/defer-upgrades-until: its owner defers upgrades
+	// until then.
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	DeferUpgradesUntil string `json:"deferUpgradesUntil,omitempty"`
 
 	// ControlPlaneSpecDigest is the digest of channel and modules of the control
-	// plane's Kyma as they were when the remote Kyma began to decide: an edit
-	// since then has no effect, which the condition RemoteKymaDecides says.
+	// plane's Kyma at the moment when the remote Kyma began to decide. A later
+	// edit of them has no effect, and the condition RemoteKymaDecides reports it.
 	// +optional
 	ControlPlaneSpecDigest string `json:"controlPlaneWishes,omitempty"`
 
-	// MovingFrom is where the remote Kyma was before, while what remains of it
-	// there is still to be deleted. It is written before the move begins.
+	// MovingFrom is the previous place of the remote Kyma while Lifecycle Manager
+	// still has to clean up there. It is written before the move begins.
 	// +optional
 	MovingFrom *RemotePlace `json:"movingFrom,omitempty"`
 
-	// ImagePullSecret is the name of the Secret beside the remote Kyma with which
-	// images are pulled, as last synchronised. It has no credentials.
+	// ImagePullSecret is the name of the image pull Secret that was last
+	// synchronized into the namespace of the remote Kyma. The status holds no
+	// credentials.
 	// +optional
 	ImagePullSecret string `json:"imagePullSecret,omitempty"`
 
-	// Reachable says whether the remote cluster answered when last asked. Unset
-	// until it was asked.
+	// Reachable says whether the remote cluster answered the last request. Unset
+	// before the first request.
 	// +optional
 	Reachable *bool `json:"reachable,omitempty"`
 
-	// Reason says why the remote cluster is not reachable.
+	// Reason explains why the remote cluster cannot be reached.
 	// +optional
 	Reason string `json:"unreachableReason,omitempty"`
 
-	// ReachableSince is when the remote cluster answered again, after it had not.
+	// ReachableSince is when the remote cluster answered again after an outage.
 	// +optional
 	ReachableSince *metav1.Time `json:"reachableSince,omitempty"`
 
-	// Since is when the remote cluster was first found not reachable.
+	// Since is when the current outage of the remote cluster was first noticed.
 	// +optional
 	Since *metav1.Time `json:"unreachableSince,omitempty"`
 }
 
-// RemotePlace is where a remote Kyma is or was.
+// RemotePlace is the present or a previous place of a remote Kyma.
 type RemotePlace struct {
 	// Name of the remote Kyma.
 	Name string `json:"name"`

@@ -5,16 +5,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ManifestSpec is the resolved intent for one module in one cluster.
+// ManifestSpec is the desired state of one module in one cluster.
 type ManifestSpec struct {
-	// CustomResourcePolicy says whether the default custom resource in resource
-	// is created and deleted with the module, or managed by the user.
+	// CustomResourcePolicy decides who manages the default custom resource in
+	// resource. With CreateAndDelete, the default, Lifecycle Manager creates and
+	// deletes it with the module. With Ignore, the user manages it.
 	// +kubebuilder:default:=CreateAndDelete
 	// +optional
 	CustomResourcePolicy CustomResourcePolicy `json:"customResourcePolicy,omitempty"`
 
-	// Remote installs the module into the remote cluster of the Kyma that the
-	// label operator.kyma-project.io/kyma-name names, else into the control plane.
+	// Remote says whether to install the module into the remote cluster of the
+	// Kyma that the label operator.kyma-project.io/kyma-name names. The default
+	// is false: the control plane.
 	// +optional
 	Remote bool `json:"remote,omitempty"`
 
@@ -23,29 +25,34 @@ type ManifestSpec struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Config is the layer with the values that a Helm chart is rendered with.
+	// Config is the layer with the values for rendering a Helm chart. Unset means
+	// that no layer has values.
 	// +optional
 	Config *ImageSpec `json:"config,omitempty"`
 
 	// Install is the layer with the resources of the module.
 	Install InstallInfo `json:"install"`
 
-	// Resource is the default custom resource of the module.
+	// Resource is the default custom resource of the module. Unset means that the
+	// module has none.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:EmbeddedResource
 	// +nullable
 	// +optional
 	Resource *runtime.RawExtension `json:"resource,omitempty"`
 
-	// LocalizedImages are image references that replace those of the same name
-	// in the rendered resources.
+	// LocalizedImages lists image references. Each replaces the reference to the
+	// image of the same name in the rendered resources.
 	// +kubebuilder:validation:MaxItems=512
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	// +optional
 	LocalizedImages []string `json:"localizedImages,omitempty"`
 
-	// Manager names the workload whose state says how the module's operator is.
+	// Manager names the workload that runs the module's operator. The module is
+	// Ready only if this workload is ready too. It has no effect if
+	// --module-state-from is workloads. Unset means that only the module's own
+	// objects count.
 	// +optional
 	Manager *Manager `json:"manager,omitempty"`
 }
@@ -61,27 +68,27 @@ type InstallInfo struct {
 	Source ImageSpec `json:"source"`
 }
 
-// ImageSourceType says what a layer is made of.
+// ImageSourceType is the format of a layer.
 // +kubebuilder:validation:Enum=oci-ref;oci-dir;helm-chart
 type ImageSourceType string
 
 // Image source types.
 const (
-	// ImageSourceOCIRef is a single blob: a YAML file, or the archive of a Helm
-	// chart, distinguished by media type.
+	// ImageSourceOCIRef is a single blob: a YAML file or the archive of a Helm
+	// chart. The media type tells them apart.
 	ImageSourceOCIRef ImageSourceType = "oci-ref"
-	// ImageSourceOCIDir is the tar archive of a folder with YAML files.
+	// ImageSourceOCIDir is the tar archive of a directory with YAML files.
 	ImageSourceOCIDir ImageSourceType = "oci-dir"
 	// ImageSourceHelmChart is the archive of a Helm chart.
 	ImageSourceHelmChart ImageSourceType = "helm-chart"
 )
 
-// ImageSpec says where a layer is, and how to read it.
+// ImageSpec says where a layer is stored, and how to read it.
 type ImageSpec struct {
-	// Repo is the registry with the path below which the components are, for example
-	// "registry.example.com/modules". For a blob outside of its component, it is the
-	// registry with the path before the name. A trailing "/component-descriptors"
-	// is read as well.
+	// Repo is the registry, with the path that precedes the component names, for
+	// example "registry.example.com/modules". For a blob outside of its
+	// component, it is the registry with the path that precedes the name. A
+	// trailing "/component-descriptors" is accepted too.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Repo string `json:"repo"`
@@ -96,27 +103,27 @@ type ImageSpec struct {
 	// +kubebuilder:validation:MaxLength=255
 	Ref string `json:"ref"`
 
-	// Type says what the layer is made of: oci-ref is one blob, either a YAML
-	// file or the archive of a Helm chart, distinguished by the layer's media type;
-	// oci-dir is the tar archive of a folder with YAML files; helm-chart is the
-	// archive of a Helm chart, whatever its media type.
+	// Type is the format of the layer. oci-ref is a single blob: a YAML file or
+	// the archive of a Helm chart, as the layer's media type says. oci-dir is the
+	// tar archive of a directory with YAML files. helm-chart is the archive of a
+	// Helm chart, whatever its media type.
 	Type ImageSourceType `json:"type"`
 
-	// CredSecretSelector selected the Secret with the registry's credentials in
-	// earlier generations. It is kept, and has no effect: credentials are in the
-	// Secret that the flag --oci-registry-cred-secret names.
+	// CredSecretSelector has no effect. In earlier generations it selected the
+	// Secret with the registry's credentials. These are now in the Secret that
+	// the flag --oci-registry-cred-secret names.
 	// +optional
 	CredSecretSelector *metav1.LabelSelector `json:"credSecretSelector,omitempty"`
 
-	// MediaType of the layer, as known from the component version. For
-	// information, and to distinguish a YAML file from a chart without asking the
-	// registry.
+	// MediaType of the layer, as recorded in the component version. With it,
+	// Lifecycle Manager can tell a YAML file from a chart without a request to
+	// the registry. If empty, it asks the registry.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	MediaType string `json:"mediaType,omitempty"`
 
-	// Size of the layer in bytes, as known from the component version. For
-	// information.
+	// Size of the layer in bytes, as recorded in the component version. It is
+	// only informative.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Size int64 `json:"size,omitempty"`
@@ -137,13 +144,14 @@ type ImageSpec struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.lastOperation.operation"
 
-// Manifest is the resolved intent for one module in one cluster: the hand-over
-// between resolving a module and installing it. It belongs to a Kyma.
+// Manifest is the desired state of one module in one cluster. Lifecycle Manager
+// resolves a module of a Kyma into a Manifest, and installs what the Manifest
+// says. It belongs to a Kyma.
 type Manifest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is to be installed.
+	// Spec says what to install.
 	Spec ManifestSpec `json:"spec"`
 	// Status is the observed state of the installation.
 	// +optional

@@ -4,7 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ModuleReleaseMetaSpec says which version of a module each channel has.
+// ModuleReleaseMetaSpec assigns the versions of one module to channels, or to all
+// clusters.
 // +kubebuilder:validation:XValidation:rule="has(self.mandatory) != (has(self.channels) && self.channels.size() > 0)",message="exactly one of 'mandatory' or 'channels' must be specified"
 type ModuleReleaseMetaSpec struct {
 	// ModuleName is the name of the module, for example "btp-operator".
@@ -20,44 +21,49 @@ type ModuleReleaseMetaSpec struct {
 	// +optional
 	OCMComponentName string `json:"ocmComponentName,omitempty"`
 
-	// Channels assigns a version to each channel.
+	// Channels assigns a version to each channel. Empty if the module is
+	// mandatory.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=channel
 	// +optional
 	Channels []ChannelVersion `json:"channels,omitempty"`
 
-	// Mandatory is the version of a module that every cluster gets, whether its
-	// Kyma lists the module or not.
+	// Mandatory makes the module mandatory: every cluster gets this version,
+	// whether its Kyma lists the module or not. It excludes channels.
 	// +optional
 	Mandatory *MandatoryVersion `json:"mandatory,omitempty"`
 
 	// Beta restricts the module to Kymas with the label
-	// operator.kyma-project.io/beta=true.
+	// operator.kyma-project.io/beta=true. The default is false: no restriction.
 	// +optional
 	Beta bool `json:"beta,omitempty"`
 
 	// Internal restricts the module to Kymas with the label
-	// operator.kyma-project.io/internal=true.
+	// operator.kyma-project.io/internal=true. The default is false: no
+	// restriction.
 	// +optional
 	Internal bool `json:"internal,omitempty"`
 
-	// KymaSelector restricts the module to Kymas with matching labels; an empty
-	// one matches none. The module must be among those that Lifecycle Manager
-	// is configured to restrict, else no Kyma may have it.
+	// KymaSelector restricts the module to Kymas with matching labels. An empty
+	// selector matches no Kyma. The flag --restricted-default-modules must list
+	// the module too; otherwise no Kyma may have the module. If unset, a module
+	// that the flag lists is allowed for no Kyma, and any other module is not
+	// restricted.
 	// +optional
 	KymaSelector *metav1.LabelSelector `json:"kymaSelector,omitempty"`
 }
 
 // ChannelVersion assigns a version to a channel.
 type ChannelVersion struct {
-	// Channel is the name of the channel; "none" is reserved.
+	// Channel is the name of the channel. The name "none" is reserved.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^[a-z]{3,}$`
 	// +kubebuilder:validation:XValidation:rule="self != 'none'",message="the channel name 'none' is reserved"
 	Channel string `json:"channel"`
 
-	// Version that the channel has: a semantic version without build metadata.
+	// Version of the module in this channel: a semantic version without build
+	// metadata.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`
@@ -66,8 +72,8 @@ type ChannelVersion struct {
 
 // MandatoryVersion is the version of a mandatory module.
 type MandatoryVersion struct {
-	// Version that every cluster gets: a semantic version. Build metadata is of no
-	// account: 1.0.0+build.1 means the ModuleTemplate of version 1.0.0.
+	// Version that every cluster gets: a semantic version. Build metadata is
+	// ignored: 1.0.0+build.1 refers to the ModuleTemplate of version 1.0.0.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`
@@ -90,7 +96,7 @@ type ModuleReleaseMeta struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the assignment of versions to channels.
+	// Spec assigns versions to channels and restricts who may use the module.
 	Spec ModuleReleaseMetaSpec `json:"spec"`
 }
 

@@ -1,6 +1,7 @@
 package v1beta2
 
-// HasEnded tells whether a rollout releases and takes back nothing any more.
+// HasEnded reports whether the rollout has ended. It then neither releases the
+// version nor takes it back.
 func (r *ModuleRollout) HasEnded() bool {
 	switch r.Status.Phase {
 	case RolloutReverted, RolloutAborted, RolloutSuperseded, RolloutCompleted:
@@ -10,5 +11,5 @@ func (r *ModuleRollout) HasEnded() bool {
 	return false
 }
 
-// IsByHand tells whether a rollout was made without a policy.
+// IsByHand reports whether a person created the rollout, without a policy.
 func (r *ModuleRollout) IsByHand() bool { return r.Spec.Policy == "" }

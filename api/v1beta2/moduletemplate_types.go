@@ -9,15 +9,15 @@ import (
 
 // ModuleTemplateSpec describes one version of a module.
 type ModuleTemplateSpec struct {
-	// Channel that the module version is in. Empty where a ModuleReleaseMeta
-	// assigns versions to channels.
+	// Channel of the module version. Leave it empty if a ModuleReleaseMeta
+	// assigns the module's versions to channels.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^$|^[a-z]{3,}$`
 	// +optional
 	Channel string `json:"channel,omitempty"`
 
-	// Version of the module: a semantic version without build metadata. Empty
-	// where only the descriptor says it.
+	// Version of the module: a semantic version without build metadata. If empty,
+	// the version in the descriptor counts.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^((0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?)?$`
 	// +optional
@@ -30,31 +30,34 @@ type ModuleTemplateSpec struct {
 	ModuleName string `json:"moduleName,omitempty"`
 
 	// Mandatory installs the module into every cluster, whether its Kyma lists
-	// it or not.
+	// the module or not. The default is false.
 	// +optional
 	Mandatory bool `json:"mandatory,omitempty"`
 
-	// Data is the default custom resource of the module; empty means none. A
-	// status in it is dropped.
+	// Data is the default custom resource of the module. Empty means that the
+	// module has none. A status in it is dropped.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +nullable
 	// +optional
 	Data *runtime.RawExtension `json:"data,omitempty"`
 
-	// Descriptor is the OCM component descriptor of the module version. Where it
-	// has no component name, the descriptor is fetched from the registry.
+	// Descriptor is the OCM component descriptor of the module version. If it has
+	// no component name, Lifecycle Manager fetches the descriptor from the
+	// registry.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +nullable
 	// +optional
 	Descriptor *runtime.RawExtension `json:"descriptor,omitempty"`
 
-	// Target is the cluster that the module is installed in. Unset means: the
-	// remote cluster where the Kyma is synchronised, else the control plane.
+	// Target is the cluster to install the module into. Unset means the remote
+	// cluster if the Kyma is synchronized, and otherwise the control plane.
 	// +optional
 	Target Target `json:"target,omitempty"`
 
-	// CustomStateCheck says how to read the state of a module's custom resource
-	// that has no status.state.
+	// CustomStateCheck maps values in the module's custom resource to states. The
+	// first check that matches decides, unless it maps to Ready. The module is
+	// Ready if for each path with checks for Ready one of these matches. Empty
+	// means that status.state of the custom resource decides.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
@@ -67,23 +70,26 @@ type ModuleTemplateSpec struct {
 	// +optional
 	Resources []Resource `json:"resources,omitempty"`
 
-	// Info says where to find more about the module.
+	// Info contains links to more information about the module.
 	// +optional
 	Info *ModuleInfo `json:"info,omitempty"`
 
-	// AssociatedResources are the kinds that belong to the module and may have
-	// its user's data.
+	// AssociatedResources lists the kinds that belong to the module and may hold
+	// data of its users.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	AssociatedResources []GroupVersionKind `json:"associatedResources,omitempty"`
 
-	// Manager names the workload whose state says how the module's operator is.
+	// Manager names the workload that runs the module's operator. The module is
+	// Ready only if this workload is ready too. It has no effect if
+	// --module-state-from is workloads. Unset means that only the module's own
+	// objects count.
 	// +optional
 	Manager *Manager `json:"manager,omitempty"`
 
-	// RequiresDowntime makes an update to this version wait for a maintenance
-	// window.
+	// RequiresDowntime makes an upgrade to this version wait for a maintenance
+	// window. The default is false.
 	// +optional
 	RequiresDowntime bool `json:"requiresDowntime,omitempty"`
 }
@@ -100,18 +106,18 @@ const (
 	TargetRemote Target = "remote"
 )
 
-// CustomStateCheck maps a value in a module's custom resource to a state.
+// CustomStateCheck maps one value in a module's custom resource to a state.
 type CustomStateCheck struct {
 	// JSONPath of the value, for example "status.health".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	JSONPath string `json:"jsonPath"`
 
-	// Value to compare with, as text.
+	// Value to compare with, as text. A missing field has the empty value.
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value"`
 
-	// MappedState is the state of the module where the value is as given.
+	// MappedState is the state of the module if the field has this value.
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0 && self != 'Unmanaged'",message="mappedState must be Ready, Processing, Warning, Error or Deleting"
 	MappedState shared.State `json:"mappedState"`
 }
@@ -129,15 +135,15 @@ type Resource struct {
 	Link string `json:"link"`
 }
 
-// ModuleInfo says where to find more about a module.
+// ModuleInfo contains links to more information about a module.
 type ModuleInfo struct {
-	// Repository is the address of the module's source code.
+	// Repository is the URL of the module's source code.
 	// +kubebuilder:validation:Format=uri
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
-	// Documentation is the address of the module's documentation.
+	// Documentation is the URL of the module's documentation.
 	// +kubebuilder:validation:Format=uri
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
@@ -151,7 +157,7 @@ type ModuleInfo struct {
 	Icons []ModuleIcon `json:"icons,omitempty"`
 }
 
-// ModuleIcon is a picture of a module.
+// ModuleIcon is an icon of a module.
 type ModuleIcon struct {
 	// Name of the icon.
 	// +kubebuilder:validation:MinLength=1
@@ -175,13 +181,13 @@ type ModuleIcon struct {
 // +kubebuilder:printcolumn:name="Target",type=string,priority=1,JSONPath=".spec.target"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// ModuleTemplate describes one version of a module: what it consists of, its
-// default custom resource, and where it may be installed.
+// ModuleTemplate describes one version of a module: its component, its default
+// custom resource, and its target cluster.
 type ModuleTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the description of the module version.
+	// Spec describes the module version.
 	Spec ModuleTemplateSpec `json:"spec"`
 }
 

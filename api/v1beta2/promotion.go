@@ -2,8 +2,8 @@ package v1beta2
 
 import "slices"
 
-// NextChannel is the channel that a rollout's version is promoted to; empty where it is promoted to none. One that changed no
-// version, such as the first of a policy, says nothing about it and promotes nothing.
+// NextChannel returns the channel that the rollout's version is promoted to, or "" if there is none. A rollout that
+// changes no version, for example the first one of a policy, proves nothing about the version, so it is not promoted.
 func (r *ModuleRollout) NextChannel() string {
 	promotion := r.Spec.Plan.Promotion
 	if promotion == nil || r.Spec.Channel == "" || r.Spec.From == r.Spec.To {
@@ -16,11 +16,11 @@ func (r *ModuleRollout) NextChannel() string {
 	return promotion.Channels[at+1]
 }
 
-// IsBeingPromoted tells whether a rollout has completed, and its version may still move to the next channel.
+// IsBeingPromoted reports whether the rollout has completed and its version may still move to the next channel.
 func (r *ModuleRollout) IsBeingPromoted() bool {
 	hasStopped := r.Status.Promotion != nil && r.Status.Promotion.Ended != ""
 	return r.Status.Phase == RolloutCompleted && r.NextChannel() != "" && !hasStopped
 }
 
-// IsAtWork tells whether anything is still to be done for a rollout: it has not ended, or is being promoted.
+// IsAtWork reports whether the rollout still needs work: it has not ended, or its version is being promoted.
 func (r *ModuleRollout) IsAtWork() bool { return !r.HasEnded() || r.IsBeingPromoted() }

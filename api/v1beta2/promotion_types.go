@@ -4,11 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RolloutPromotion has a version that completed on one channel move to the next,
-// by an edit of the ModuleReleaseMeta, once it has been well for long enough.
+// RolloutPromotion moves a version from one channel to the next after it has been
+// healthy for long enough. Lifecycle Manager then edits the ModuleReleaseMeta.
 type RolloutPromotion struct {
-	// Channels in the order in which a version flows: from each to the one after
-	// it. Rollouts of other channels, and of the last one, are not promoted.
+	// Channels lists the channels in the order of promotion: from each to the
+	// next. Rollouts of the last channel, and of channels that are not listed,
+	// are not promoted.
 	// +kubebuilder:validation:MinItems=2
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
@@ -17,20 +18,21 @@ type RolloutPromotion struct {
 	// +listType=atomic
 	Channels []string `json:"channels"`
 
-	// After is how long the clusters must stay well before that, by how big the
-	// change is for the next channel.
+	// After is how long the clusters must stay healthy before the promotion. It
+	// depends on how big the change is for the next channel.
 	// +kubebuilder:default={}
 	// +optional
 	After PromotionTimes `json:"after,omitempty"`
 
-	// Approval says from how big a change on somebody must approve the promotion,
-	// by an approval of the stage named promotion. Approvals need the admission
-	// webhook, which says who gave them.
+	// Approval says which promotions need an approval: none, major, minor (which
+	// includes major), or all. The default is major. To approve one, approve the
+	// stage named promotion. Approvals need the admission webhook, because the
+	// webhook records who gave them.
 	// +kubebuilder:default=major
 	// +optional
 	Approval PromotionApproval `json:"approval,omitempty"`
 
-	// Persons is how many different persons must approve.
+	// Persons is how many different people must approve. The default is 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
@@ -38,9 +40,11 @@ type RolloutPromotion struct {
 	Persons int32 `json:"persons,omitempty"`
 }
 
-// PromotionTimes are how long clusters must stay well, by how big a change is.
+// PromotionTimes says how long clusters must stay healthy, by the size of the
+// change.
 type PromotionTimes struct {
-	// Patch is for a version of the same minor version.
+	// Patch is the time for a version with the same major and minor version. The
+	// default is 24h.
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -48,7 +52,8 @@ type PromotionTimes struct {
 	// +optional
 	Patch *metav1.Duration `json:"patch,omitempty"`
 
-	// Minor is for a version of the same major version.
+	// Minor is the time for a version with the same major version. The default is
+	// 168h.
 	// +kubebuilder:default="168h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -56,7 +61,8 @@ type PromotionTimes struct {
 	// +optional
 	Minor *metav1.Duration `json:"minor,omitempty"`
 
-	// Major is for a version of another major version.
+	// Major is the time for a version with another major version. The default is
+	// 336h.
 	// +kubebuilder:default="336h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -64,10 +70,11 @@ type PromotionTimes struct {
 	// +optional
 	Major *metav1.Duration `json:"major,omitempty"`
 
-	// HotFix is for a version whose ModuleTemplate has the annotation
-	// operator.kyma-project.io/priority: hot-fix, whatever its size, where it is
-	// shorter. Unset: a hot-fix waits like any other version. Approvals are needed
-	// as for any other version.
+	// HotFix is the time for a hot-fix, if it is shorter than the time for the
+	// size of the change. A hot-fix is a version with the annotation
+	// operator.kyma-project.io/priority: hot-fix on its ModuleTemplate. It needs
+	// the same approvals as any other version. Unset means that a hot-fix waits
+	// like any other version.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
@@ -75,55 +82,58 @@ type PromotionTimes struct {
 	HotFix *metav1.Duration `json:"hotFix,omitempty"`
 }
 
-// PromotionApproval says which promotions somebody must approve.
+// PromotionApproval says which promotions need an approval.
 // +kubebuilder:validation:Enum=none;major;minor;all
 type PromotionApproval string
 
-// Promotions that somebody must approve.
+// Promotions that need an approval.
 const (
-	// ApproveNone is none of them.
+	// ApproveNone means that no promotion needs an approval.
 	ApproveNone PromotionApproval = "none"
-	// ApproveMajor is those of a major version.
+	// ApproveMajor means that promotions of another major version need one.
 	ApproveMajor PromotionApproval = "major"
-	// ApproveMinor is those of a minor or a major version.
+	// ApproveMinor means that promotions of another minor or major version need
+	// one.
 	ApproveMinor PromotionApproval = "minor"
-	// ApproveAll is all of them.
+	// ApproveAll means that all promotions need one.
 	ApproveAll PromotionApproval = "all"
 )
 
-// VersionChange says, by semantic versioning, how big a change of version is.
+// VersionChange is the size of a change of version, by semantic versioning.
 // +kubebuilder:validation:Enum=patch;minor;major
 type VersionChange string
 
 // Sizes of a change.
 const (
-	// ChangePatch is one of the patch version, or of a pre-release.
+	// ChangePatch is a change of the patch version or of a pre-release.
 	ChangePatch VersionChange = "patch"
-	// ChangeMinor is one of the minor version.
+	// ChangeMinor is a change of the minor version.
 	ChangeMinor VersionChange = "minor"
-	// ChangeMajor is one of the major version.
+	// ChangeMajor is a change of the major version.
 	ChangeMajor VersionChange = "major"
 )
 
-// RolloutPromotionStatus says how far the promotion of a completed rollout is.
+// RolloutPromotionStatus records the progress of the promotion of a completed
+// rollout.
 type RolloutPromotionStatus struct {
 	// ToChannel is the channel that gets the version.
 	ToChannel string `json:"toChannel"`
 
-	// Change is how big the change is for that channel.
+	// Change is the size of the change for that channel.
 	// +optional
 	Change VersionChange `json:"change,omitempty"`
 
-	// Priority is hot-fix if the ModuleTemplate of the version says so.
+	// Priority is hot-fix if the version's ModuleTemplate says so.
 	// +kubebuilder:validation:Enum=hot-fix;regular
 	// +optional
 	Priority string `json:"priority,omitempty"`
 
-	// Since is since when the clusters are well; unset while too many are not.
+	// Since is when the clusters became healthy. Unset while too many are not
+	// healthy.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
-	// Until is how long they must stay so.
+	// Until is when the clusters have been healthy for long enough.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
 
@@ -131,7 +141,7 @@ type RolloutPromotionStatus struct {
 	// +optional
 	PromotedAt *metav1.Time `json:"promotedAt,omitempty"`
 
-	// Ended says why nothing more is done; empty while it goes on.
+	// Ended explains why the promotion has ended. Empty while it continues.
 	// +optional
 	Ended string `json:"ended,omitempty"`
 }

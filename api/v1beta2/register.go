@@ -11,8 +11,8 @@ import (
 // GroupVersion is the group and version of this package's kinds.
 var GroupVersion = schema.GroupVersion{Group: shared.OperatorGroup, Version: shared.VersionV1Beta2}
 
-// AddToScheme registers this package's kinds with the scheme. It always
-// returns nil; the error is there to fit runtime.SchemeBuilder.
+// AddToScheme registers this package's kinds with the scheme. It always returns
+// nil; the error only serves to match the signature of runtime.SchemeBuilder.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Kyma{}, &KymaList{},

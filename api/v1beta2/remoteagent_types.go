@@ -13,15 +13,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.lastOperation.operation"
 
-// RemoteAgent is what Lifecycle Manager installs in the remote cluster of a
-// Kyma to get events from there, and the inventory of it. Lifecycle Manager
-// makes it, and nobody else writes it. It has the fields of a Manifest, because
-// it is installed in the same way, and is no module.
+// RemoteAgent is the installation of the agent in the remote cluster of a Kyma,
+// with its inventory. The agent reports events to Lifecycle Manager. Only
+// Lifecycle Manager writes a RemoteAgent. It is not a module, but it has the
+// fields of a Manifest because it is installed in the same way.
 type RemoteAgent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is to be installed.
+	// Spec says what to install.
 	Spec ManifestSpec `json:"spec"`
 	// Status is the observed state of the installation.
 	// +optional

@@ -4,53 +4,54 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RemovalBudgetSpec has what people approve.
+// RemovalBudgetSpec holds the approvals of people.
 type RemovalBudgetSpec struct {
-	// Approvals that people gave. Who gave one, and when, is filled in on
-	// admission, whatever the request says.
+	// Approvals lists the approvals that people gave. The admission webhook fills
+	// in who gave one, and when, whatever the request says.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Approvals []RemovalApproval `json:"approvals,omitempty"`
 }
 
-// RemovalApproval lets removals go on that the budget, or the guard of the
-// catalog, holds.
+// RemovalApproval permits removals that the budget, or the guard of the catalog,
+// holds back.
 // +kubebuilder:validation:XValidation:rule="has(self.clusters) != has(self.change)",message="an approval has either clusters or change"
 type RemovalApproval struct {
-	// Clusters is how many more clusters may lose modules within the window that
-	// begins when this is approved.
+	// Clusters is how many more clusters may lose modules. The approval holds for
+	// one window, beginning at the time of the approval.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +optional
 	Clusters int32 `json:"clusters,omitempty"`
 
-	// Change is the change of the catalog that is approved: the value of the
-	// annotation operator.kyma-project.io/held-removal on the ModuleTemplate or
+	// Change is the approved change of the catalog: the value of the annotation
+	// operator.kyma-project.io/held-removal on the ModuleTemplate or
 	// ModuleReleaseMeta.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Change string `json:"change,omitempty"`
 
-	// Reason for people.
+	// Reason is a comment for other people.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// By is the user who approved, as the API server authenticated it.
+	// By is the user who approved, as authenticated by the API server.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	By string `json:"by,omitempty"`
 
-	// At is when it was approved.
+	// At is the time of the approval.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
 }
 
-// RemovalBudgetStatus says how much of the budget is used, and what waits.
+// RemovalBudgetStatus says how much of the budget is used, and how much is held
+// back.
 type RemovalBudgetStatus struct {
 	// Limit is how many clusters may lose modules within the window without an
 	// approval.
@@ -61,15 +62,16 @@ type RemovalBudgetStatus struct {
 	// +optional
 	Used int32 `json:"used"`
 
-	// Held is how many Kymas have removals that wait.
+	// Held is how many Kymas have removals that wait for the budget.
 	// +optional
 	Held int32 `json:"held"`
 
-	// HeldSince is since when the first of them waits.
+	// HeldSince is when the first of these Kymas began to wait.
 	// +optional
 	HeldSince *metav1.Time `json:"heldSince,omitempty"`
 
-	// Taken has the clusters that lost modules within the window, or are about to.
+	// Taken lists the clusters that lost modules within the window, or are about
+	// to.
 	// +kubebuilder:validation:MaxItems=900
 	// +listType=atomic
 	// +optional
@@ -82,15 +84,16 @@ type RemovalBudgetStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// TakenRemoval is one cluster that counts in a budget.
+// TakenRemoval is one cluster that counts against a budget.
 type TakenRemoval struct {
-	// Kyma is the cluster's, as namespace/name.
+	// Kyma of the cluster, as namespace/name.
 	Kyma string `json:"kyma"`
-	// UID is that of the Kyma.
+	// UID of the Kyma.
 	UID string `json:"uid"`
-	// At is since when it counts.
+	// At is when the cluster began to count.
 	At metav1.Time `json:"at"`
-	// Approved is true if it counts in what was approved, and not in the limit.
+	// Approved is true if the cluster counts against an approval, and not against
+	// the limit.
 	// +optional
 	Approved bool `json:"approved,omitempty"`
 }
@@ -106,17 +109,17 @@ type TakenRemoval struct {
 // +kubebuilder:printcolumn:name="Since",type=date,JSONPath=".status.heldSince"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// RemovalBudget bounds how many clusters of an instance lose modules within a
-// window of time, whatever causes it. Lifecycle Manager makes it, with the name
-// of the instance.
+// RemovalBudget limits how many clusters of an instance may lose modules within a
+// time window, whatever the cause. Lifecycle Manager creates it with the name of
+// the instance.
 type RemovalBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec has what people approve.
+	// Spec holds the approvals of people.
 	// +optional
 	Spec RemovalBudgetSpec `json:"spec,omitempty"`
-	// Status is how much of the budget is used.
+	// Status says how much of the budget is used.
 	// +optional
 	Status RemovalBudgetStatus `json:"status,omitempty"`
 }

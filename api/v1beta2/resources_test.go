@@ -44,7 +44,7 @@ func TestEffectiveChannel(t *testing.T) {
 	}
 }
 
-func TestModuleDefaultsAlsoApplyWhereNoSchemaSetThem(t *testing.T) {
+func TestModuleDefaultsApplyWithoutSchema(t *testing.T) {
 	no, yes := false, true
 	require.True(t, (&v1beta2.Module{}).IsManaged())
 	require.True(t, (&v1beta2.Module{Managed: &yes}).IsManaged())
@@ -56,8 +56,7 @@ func TestModuleDefaultsAlsoApplyWhereNoSchemaSetThem(t *testing.T) {
 	require.EqualValues(t, "Ignore", (&v1beta2.ManifestSpec{CustomResourcePolicy: "Ignore"}).EffectivePolicy())
 }
 
-// Unset and set booleans of sync mean different things, so they must survive
-// being written and read.
+// Unset and false mean different things in sync, so an unset boolean must stay unset after encoding and decoding.
 func TestSyncBooleansStayUnset(t *testing.T) {
 	no := false
 	content, err := json.Marshal(v1beta2.Sync{Enabled: &no})
@@ -172,7 +171,7 @@ func TestDefaultCR(t *testing.T) {
 	}
 }
 
-func TestDefaultCRThatIsNoObjectIsRefused(t *testing.T) {
+func TestDefaultCRMustBeAnObject(t *testing.T) {
 	for name, text := range map[string]string{
 		"a list":              `[]`,
 		"no JSON":             `{`,
@@ -188,7 +187,7 @@ func TestDefaultCRThatIsNoObjectIsRefused(t *testing.T) {
 	}
 }
 
-// One template that cannot be decoded would hide all the others from a LIST.
+// A LIST fails as a whole if one template cannot be decoded.
 func TestTemplateWithEmptyDataCanBeDecoded(t *testing.T) {
 	var list v1beta2.ModuleTemplateList
 	require.NoError(t, json.Unmarshal([]byte(
@@ -207,7 +206,7 @@ func TestLastOperationKeepsItsTimeWhileItStaysTheSame(t *testing.T) {
 		v1beta2.NextLastOperation(operation, "kyma is ready", later))
 }
 
-func TestAHintIsBesideTheOperationAndMovesNoTime(t *testing.T) {
+func TestHintChangesNeitherOperationNorTime(t *testing.T) {
 	first := metav1.NewTime(time.Date(2026, 11, 20, 23, 42, 0, 0, time.UTC))
 	later := metav1.NewTime(first.Add(time.Minute))
 
@@ -215,6 +214,6 @@ func TestAHintIsBesideTheOperationAndMovesNoTime(t *testing.T) {
 	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "create it", LastUpdateTime: first}, operation)
 	other := v1beta2.NextLastOperation(operation, "access secret not found", later).WithHint("label it")
 	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "label it", LastUpdateTime: first}, other)
-	require.Empty(t, v1beta2.NextLastOperation(operation, "access secret not found", later).Hint, "a hint is given each time")
-	require.Equal(t, "create it", operation.Hint, "the one before stays as it was")
+	require.Empty(t, v1beta2.NextLastOperation(operation, "access secret not found", later).Hint, "a new operation has no hint")
+	require.Equal(t, "create it", operation.Hint, "WithHint must not change its receiver")
 }

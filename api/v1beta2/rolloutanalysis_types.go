@@ -4,87 +4,90 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RolloutAnalysis is a query of Prometheus that says whether a version does well
-// on the clusters of a stage: each value that it gives must be between Min and
-// Max.
+// RolloutAnalysis is a Prometheus query that checks whether a version works on
+// the clusters of a stage. Each value in the result must be between min and max.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="a query needs min, max or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || double(self.min) <= double(self.max)",message="min must not be above max"
 type RolloutAnalysis struct {
-	// Name of the query.
+	// Name of the query, unique in its stage.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern:=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// Query in PromQL, which gives a scalar or an instant vector. $module, $version,
-	// $channel and $stage stand for those of the rollout, as the content of a quoted
-	// string.
+	// Query in PromQL. It must return a scalar or an instant vector. The
+	// variables $module, $version, $channel and $stage are replaced by those of
+	// the rollout, escaped for use in a quoted string.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// Min is the least that each value may be, as a decimal number such as "0.99".
+	// Min is the lower bound of each value, as a decimal number such as "0.99".
+	// Empty means no lower bound.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^-?[0-9]+(\.[0-9]+)?$`
 	// +optional
 	Min string `json:"min,omitempty"`
 
-	// Max is the most that each value may be.
+	// Max is the upper bound of each value, as a decimal number. Empty means no
+	// upper bound.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern:=`^-?[0-9]+(\.[0-9]+)?$`
 	// +optional
 	Max string `json:"max,omitempty"`
 
-	// OnNoData says what a query means that gives no value, or NaN: wait is that
-	// nothing is known yet, pass that all is well.
+	// OnNoData says what a result without a value, or with NaN, means. wait, the
+	// default, means that nothing is known yet. pass means that the query passes.
 	// +kubebuilder:default=wait
 	// +optional
 	OnNoData NoDataReaction `json:"onNoData,omitempty"`
 }
 
-// NoDataReaction is what a rollout makes of a query without a value.
+// NoDataReaction says how a rollout interprets a query result without a value.
 // +kubebuilder:validation:Enum=wait;pass
 type NoDataReaction string
 
-// Reactions to a query without a value.
+// Reactions to a query result without a value.
 const (
-	// NoDataWait waits until there is one.
+	// NoDataWait waits for a value.
 	NoDataWait NoDataReaction = "wait"
-	// NoDataPass takes it for a good one.
+	// NoDataPass lets the query pass.
 	NoDataPass NoDataReaction = "pass"
 )
 
-// AnalysisState says what a query's answer means.
+// AnalysisState is the verdict on a query's result.
 // +kubebuilder:validation:Enum=Passed;Failed;Waiting
 type AnalysisState string
 
 // States of a query.
 const (
-	// AnalysisPassed is that each value is as it should be.
+	// AnalysisPassed means that each value is within its bounds.
 	AnalysisPassed AnalysisState = "Passed"
-	// AnalysisFailed is that a value is not.
+	// AnalysisFailed means that a value is out of bounds.
 	AnalysisFailed AnalysisState = "Failed"
-	// AnalysisWaiting is that there is no value, or no answer.
+	// AnalysisWaiting means that there is no value or no answer yet.
 	AnalysisWaiting AnalysisState = "Waiting"
 )
 
-// RolloutAnalysisStatus says what a query's answer was when it came to its present
-// state.
+// RolloutAnalysisStatus records the result of a query at the time of its last
+// change of state.
 type RolloutAnalysisStatus struct {
 	// Name of the query.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// State of the query.
 	State AnalysisState `json:"state"`
-	// Value that it gave then: of several, the first that is not as it should be.
+	// Value of the query at that time. If it returned several values, this is the
+	// first one that is out of bounds.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Value string `json:"value,omitempty"`
-	// Message says of which series the value is, or why there is none.
+	// Message names the time series of the value, or explains why there is no
+	// value.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Since when the query is in this state.
+	// Since is when the query changed to this state.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }

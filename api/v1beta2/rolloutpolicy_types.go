@@ -5,45 +5,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// RolloutPolicySpec says which changes of versions are rolled out in stages,
-// and how.
+// RolloutPolicySpec says which version changes are rolled out in stages, and how.
 type RolloutPolicySpec struct {
-	// Modules names the modules that the policy is for. Without names and
-	// without a selector it is for all modules of its namespace.
+	// Modules names the modules that the policy covers. If modules is empty and
+	// selector is unset, the policy covers all modules of its namespace.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=64
 	// +listType=set
 	// +optional
 	Modules []string `json:"modules,omitempty"`
 
-	// Selector selects, besides those of the named modules, ModuleReleaseMetas by
-	// their labels.
+	// Selector covers further modules: those with a ModuleReleaseMeta that has
+	// matching labels.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// Channels names the channels that the policy is for; without names it is for
-	// all.
+	// Channels names the channels that the policy covers. Empty means all
+	// channels.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=32
 	// +listType=set
 	// +optional
 	Channels []string `json:"channels,omitempty"`
 
-	// Mandatory is true where the policy is also for modules that every cluster
-	// has.
+	// Mandatory makes the policy cover mandatory modules too. The default is
+	// false.
 	// +optional
 	Mandatory bool `json:"mandatory,omitempty"`
 
-	// RolloutPlan is how a version is rolled out.
+	// RolloutPlan says how a version is rolled out.
 	RolloutPlan `json:",inline"`
 }
 
-// RolloutPlan says in which stages a version reaches the clusters, and what
-// stops it.
+// RolloutPlan defines the stages in which a version reaches the clusters, and the
+// conditions that stop it.
 type RolloutPlan struct {
-	// Stages are rolled out in this order. A cluster is in the first stage that
-	// takes it; those that none takes are in a last stage, which is added where no
-	// stage is for the rest.
+	// Stages are rolled out in this order. A cluster belongs to the first stage
+	// that selects it. A last stage named rest is added for the remaining
+	// clusters, unless the last stage already takes them. Empty means one stage
+	// for all clusters.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(s, self.filter(t, t.name == s.name).size() == 1)",message="each stage needs a name of its own"
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s == self[self.size() - 1] || has(s.selector) || has(s.percent) || has(s.count))",message="only the last stage can be for the rest: give the others a selector, percent or count"
@@ -53,8 +53,9 @@ type RolloutPlan struct {
 	// +optional
 	Stages []RolloutStage `json:"stages,omitempty"`
 
-	// Concurrency is how many clusters of a stage are updated at once: a number, or
-	// a percentage of the stage's clusters, of which one at least.
+	// Concurrency is how many clusters of a stage are updated at once: a number,
+	// or a percentage of the stage's clusters, but at least one cluster. The
+	// default is 10%.
 	// +kubebuilder:default="10%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
@@ -63,7 +64,8 @@ type RolloutPlan struct {
 	Concurrency *intstr.IntOrString `json:"concurrency,omitempty"`
 
 	// MaxFailures is how many clusters of a stage may fail before the rollout
-	// stops: a number, or a percentage of the stage's clusters, rounded down.
+	// stops: a number, or a percentage of the stage's clusters, rounded down. The
+	// default is 5%.
 	// +kubebuilder:default="5%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([0-9]|[1-9][0-9]|100)%$`
@@ -71,8 +73,9 @@ type RolloutPlan struct {
 	// +optional
 	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
 
-	// SettleWithin is how long a cluster may take until the module is ready in the
-	// new version, before it counts as failed.
+	// SettleWithin is how long the module may take on a cluster to become ready
+	// in the new version. A cluster that takes longer counts as failed. The
+	// default is 15m.
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -80,16 +83,18 @@ type RolloutPlan struct {
 	// +optional
 	SettleWithin *metav1.Duration `json:"settleWithin,omitempty"`
 
-	// Soak is how long all clusters of a stage must stay well before the next stage
-	// begins; a stage may have a time of its own.
+	// Soak is how long all clusters of a stage must stay healthy before the next
+	// stage begins. Unset means that the next stage begins immediately. A stage
+	// can override it.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
-	// AnalysisInterval is how often the queries of a stage are asked while it soaks,
-	// and while it waits for them.
+	// AnalysisInterval is how often the rollout runs a stage's Prometheus queries
+	// while the stage soaks or waits for their results. The default is 5m, the
+	// minimum 30s. A stage can override it.
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -98,74 +103,76 @@ type RolloutPlan struct {
 	// +optional
 	AnalysisInterval *metav1.Duration `json:"analysisInterval,omitempty"`
 
-	// OnFailure says what happens when too many clusters failed, or a query of a
-	// stage did: hold leaves all as it is and waits for somebody; revert takes
-	// clusters back to the version that they had, where the ModuleTemplate of the
-	// new one allows it.
+	// OnFailure says what happens if too many clusters fail, or if a query of a
+	// stage fails. hold, the default, leaves all clusters as they are until a
+	// person decides. revert takes clusters back to their previous version, if
+	// the ModuleTemplate of the new version allows it.
 	// +kubebuilder:default=hold
 	// +optional
 	OnFailure RolloutReaction `json:"onFailure,omitempty"`
 
-	// RevertScope says which clusters are taken back: those of the stage that is
-	// being rolled out, or all.
+	// RevertScope says which clusters a revert takes back: those of the present
+	// stage, or all that the rollout has updated. The default is all.
 	// +kubebuilder:default=all
 	// +optional
 	RevertScope RevertScope `json:"revertScope,omitempty"`
 
-	// Deferral says for how long the owner of a cluster may put the version off, by
-	// the annotation operator.kyma-project.io/defer-upgrades-until of its Kyma.
-	// Without it, nobody may.
+	// Deferral lets the owner of a cluster defer the version with the annotation
+	// operator.kyma-project.io/defer-upgrades-until on the Kyma, and limits for
+	// how long. Unset means that owners cannot defer it.
 	// +optional
 	Deferral *RolloutDeferralRule `json:"deferral,omitempty"`
 
-	// Promotion has the version move to the next channel once it has completed and
-	// stayed well; without it, it stays in its channel.
+	// Promotion moves the version to the next channel after the rollout has
+	// completed and its clusters have stayed healthy. Unset means that the
+	// version stays in its channel.
 	// +optional
 	Promotion *RolloutPromotion `json:"promotion,omitempty"`
 }
 
-// RolloutDeferralRule says for how long a version may be put off.
+// RolloutDeferralRule limits for how long the owner of a cluster may defer a
+// version.
 type RolloutDeferralRule struct {
-	// Within is the longest time, from when the version was first released to the
-	// cluster's stage.
+	// Within is the maximum deferral. It starts when the version is first
+	// released to the cluster's stage.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
 	Within metav1.Duration `json:"within"`
 
-	// AtEnd says what happens when that time is over and the owner would put the
-	// version off for longer: proceed updates the module at once, window in the
-	// next maintenance window of the cluster.
+	// AtEnd says what happens to a version that the owner would defer for longer.
+	// proceed, the default, upgrades the module immediately. window upgrades it
+	// in the next maintenance window of the cluster.
 	// +kubebuilder:default=proceed
 	// +optional
 	AtEnd DeferralEnd `json:"atEnd,omitempty"`
 }
 
-// DeferralEnd is what happens when a version cannot be put off any longer.
+// DeferralEnd says what happens to a version that cannot be deferred any longer.
 // +kubebuilder:validation:Enum=proceed;window
 type DeferralEnd string
 
 // Ends of a deferral.
 const (
-	// DeferralProceed updates the module at once.
+	// DeferralProceed upgrades the module immediately.
 	DeferralProceed DeferralEnd = "proceed"
-	// DeferralWindow updates it in the next maintenance window.
+	// DeferralWindow upgrades the module in the next maintenance window.
 	DeferralWindow DeferralEnd = "window"
 )
 
-// RolloutReaction is what a rollout does when it cannot go on.
+// RolloutReaction says what a rollout does after too many failures.
 // +kubebuilder:validation:Enum=hold;revert
 type RolloutReaction string
 
 // Reactions of a rollout.
 const (
-	// RolloutHold leaves everything as it is.
+	// RolloutHold leaves all clusters as they are.
 	RolloutHold RolloutReaction = "hold"
-	// RolloutRevert takes clusters back to the version that they had.
+	// RolloutRevert takes clusters back to their previous version.
 	RolloutRevert RolloutReaction = "revert"
 )
 
-// RevertScope says which clusters are taken back.
+// RevertScope says which clusters a revert takes back.
 // +kubebuilder:validation:Enum=stage;all
 type RevertScope string
 
@@ -177,7 +184,8 @@ const (
 	RevertAll RevertScope = "all"
 )
 
-// RolloutStage is one stage of a rollout.
+// RolloutStage is one stage of a rollout. It selects its clusters by selector,
+// percent or count. A stage with none of them takes all remaining clusters.
 // +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.percent), has(self.count)].filter(x, x).size() <= 1",message="a stage takes its clusters by selector, percent or count"
 type RolloutStage struct {
 	// Name of the stage.
@@ -186,58 +194,60 @@ type RolloutStage struct {
 	// +kubebuilder:validation:Pattern:=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// Selector takes the clusters whose Kymas have such labels.
+	// Selector selects the clusters by the labels of their Kymas.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// Percent takes so many of a hundred clusters, in the order of a hash that
-	// differs from rollout to rollout.
+	// Percent selects this percentage of all clusters, in the order of a hash
+	// that differs from rollout to rollout. Clusters that an earlier stage
+	// selects are not selected again.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`
 
-	// Count takes so many clusters, in the same order.
+	// Count selects this number of clusters, in the order of the same hash.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Count *int32 `json:"count,omitempty"`
 
-	// Concurrency is that of this stage.
+	// Concurrency overrides the plan's concurrency for this stage.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self > 0",message="a number above 0, or a percentage such as 10%"
 	// +optional
 	Concurrency *intstr.IntOrString `json:"concurrency,omitempty"`
 
-	// MaxFailures is that of this stage.
+	// MaxFailures overrides the plan's maxFailures for this stage.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([0-9]|[1-9][0-9]|100)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="a number, or a percentage such as 5%"
 	// +optional
 	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
 
-	// SettleWithin is that of this stage.
+	// SettleWithin overrides the plan's settleWithin for this stage.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	SettleWithin *metav1.Duration `json:"settleWithin,omitempty"`
 
-	// Soak is that of this stage.
+	// Soak overrides the plan's soak for this stage.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
-	// Analysis are queries of Prometheus that must do well before the stage is over.
+	// Analysis lists Prometheus queries that must pass before the stage is done.
+	// Empty means that no query is needed.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Analysis []RolloutAnalysis `json:"analysis,omitempty"`
 
-	// AnalysisInterval is that of this stage.
+	// AnalysisInterval overrides the plan's analysisInterval for this stage.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
@@ -245,68 +255,74 @@ type RolloutStage struct {
 	// +optional
 	AnalysisInterval *metav1.Duration `json:"analysisInterval,omitempty"`
 
-	// Approval is what somebody must approve before the stage begins, or before it
-	// counts as done. Approvals need the admission webhook, which says who gave
-	// them.
+	// Approval makes the stage wait for people, before it begins or before it
+	// counts as done. Unset means that the stage needs no approval. Approvals
+	// need the admission webhook, because the webhook records who gave them.
 	// +optional
 	Approval *RolloutApprovalRule `json:"approval,omitempty"`
 }
 
-// RolloutApprovalRule says what is to be approved, and what happens where nobody
-// does.
+// RolloutApprovalRule says how many people must approve a stage, and what happens
+// if they do not.
 type RolloutApprovalRule struct {
-	// When is before or after the stage.
+	// When says whether the approval is needed before the stage begins, or after
+	// it. The default is before.
 	// +kubebuilder:default=before
 	// +optional
 	When ApprovalTime `json:"when,omitempty"`
 
-	// Persons is how many different persons must approve.
+	// Persons is how many different people must approve. The default is 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	// +optional
 	Persons int32 `json:"persons,omitempty"`
 
-	// Expires is how long the rollout waits; without it, as long as it takes.
+	// Expires is how long the rollout waits for the approval. Unset means that it
+	// waits forever.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Expires *metav1.Duration `json:"expires,omitempty"`
 
-	// OnExpiry says what happens then.
+	// OnExpiry says what happens after that time: hold, the default, stops the
+	// rollout; proceed continues as if it had been approved; revert takes
+	// clusters back.
 	// +kubebuilder:default=hold
 	// +optional
 	OnExpiry ExpiryReaction `json:"onExpiry,omitempty"`
 }
 
-// ApprovalTime says when something is approved.
+// ApprovalTime says when an approval is needed.
 // +kubebuilder:validation:Enum=before;after
 type ApprovalTime string
 
 // Times of an approval.
 const (
-	// ApproveBefore is before the first cluster of the stage is updated.
+	// ApproveBefore asks for the approval before the first cluster of the stage
+	// is updated.
 	ApproveBefore ApprovalTime = "before"
-	// ApproveAfter is when all clusters of the stage are well.
+	// ApproveAfter asks for the approval when the stage has soaked and its
+	// queries have passed.
 	ApproveAfter ApprovalTime = "after"
 )
 
-// ExpiryReaction is what a rollout does when an approval was not given in time.
+// ExpiryReaction says what a rollout does if an approval is not given in time.
 // +kubebuilder:validation:Enum=hold;proceed;revert
 type ExpiryReaction string
 
-// Reactions to an approval that was not given in time.
+// Reactions to an expired approval.
 const (
 	// ExpiryHold holds the rollout.
 	ExpiryHold ExpiryReaction = "hold"
-	// ExpiryProceed goes on as if it had been given.
+	// ExpiryProceed continues as if the approval had been given.
 	ExpiryProceed ExpiryReaction = "proceed"
-	// ExpiryRevert takes clusters back as after a failure.
+	// ExpiryRevert takes clusters back, as after a failure.
 	ExpiryRevert ExpiryReaction = "revert"
 )
 
-// RolloutPolicyStatus says what the policy is in force for.
+// RolloutPolicyStatus is the observed state of a RolloutPolicy.
 type RolloutPolicyStatus struct {
 	// Conditions of the policy: Ready.
 	// +listType=map
@@ -314,11 +330,11 @@ type RolloutPolicyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ObservedGeneration is the metadata.generation that the status is of.
+	// ObservedGeneration is the metadata.generation that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Channels is of how many channels of modules the policy decides.
+	// Channels is how many channels of modules the policy applies to.
 	// +optional
 	Channels int32 `json:"channels,omitempty"`
 }
@@ -333,14 +349,14 @@ type RolloutPolicyStatus struct {
 // +kubebuilder:printcolumn:name="On Failure",type=string,JSONPath=".spec.onFailure"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// RolloutPolicy has new versions of modules reach the clusters in stages.
+// RolloutPolicy makes new module versions reach the clusters in stages.
 type RolloutPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the policy is for, and its stages.
+	// Spec says what the policy covers, and defines its stages.
 	Spec RolloutPolicySpec `json:"spec"`
-	// Status is what the policy is in force for.
+	// Status is the observed state of the policy.
 	// +optional
 	Status RolloutPolicyStatus `json:"status,omitempty"`
 }

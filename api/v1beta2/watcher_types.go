@@ -6,30 +6,34 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// WatcherSpec says what is watched in remote clusters, and where its events go.
+// WatcherSpec says which objects the agents watch in remote clusters, and where
+// they send the events.
 type WatcherSpec struct {
 	// ServiceInfo is the Service in the control plane that receives the events.
 	ServiceInfo ServiceInfo `json:"serviceInfo"`
 
-	// Manager is the name of who receives the events; it is part of the path of
-	// the event's URL. Empty means the value of the label
-	// operator.kyma-project.io/managed-by.
+	// Manager is the name of the events' receiver and a part of the URL that
+	// agents send them to. Empty means the value of the label
+	// operator.kyma-project.io/managed-by, or the instance's name if there is no
+	// such label.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern:=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional
 	Manager string `json:"manager,omitempty"`
 
-	// LabelsToWatch are the labels that a watched object has.
+	// LabelsToWatch are the labels that an object must have to be watched. Empty
+	// means all objects of the resource.
 	// +optional
 	LabelsToWatch map[string]string `json:"labelsToWatch,omitempty"`
 
 	// ResourceToWatch is the kind of the watched objects.
 	ResourceToWatch WatchableGVR `json:"resourceToWatch"`
 
-	// Field is the part of an object whose change is reported.
+	// Field is the part of an object that triggers an event when it changes: spec
+	// or status.
 	Field WatchedField `json:"field"`
 
-	// Gateway selects the gateways that events arrive at.
+	// Gateway selects the gateways that the events arrive at.
 	Gateway GatewayConfig `json:"gateway"`
 }
 
@@ -51,14 +55,15 @@ type ServiceInfo struct {
 	Namespace string `json:"namespace"`
 }
 
-// WatchableGVR names the resource that is watched in remote clusters.
+// WatchableGVR names the resource that agents watch in remote clusters.
 type WatchableGVR struct {
-	// Group of the resource's API; empty for the core group, "*" for all.
+	// Group of the resource's API. Empty means the core group, "*" means all
+	// groups.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group"`
 
-	// Version of the resource's API, "*" for all.
+	// Version of the resource's API. "*" means all versions.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version"`
@@ -69,7 +74,7 @@ type WatchableGVR struct {
 	Resource string `json:"resource"`
 }
 
-// WatchedField is the part of an object whose change is reported.
+// WatchedField is the part of an object that triggers an event when it changes.
 // +kubebuilder:validation:Enum=spec;status
 type WatchedField string
 
@@ -83,12 +88,12 @@ const (
 
 // GatewayConfig selects gateways.
 type GatewayConfig struct {
-	// LabelSelector selects the gateways by their labels.
+	// LabelSelector selects the gateways by their labels. If unset, it selects no gateway.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// WatcherStatus says whether the routing of a Watcher's events is set up.
+// WatcherStatus says whether the routing of the Watcher's events is set up.
 type WatcherStatus struct {
 	// State of the Watcher.
 	// +optional
@@ -116,15 +121,15 @@ type WatcherStatus struct {
 // +kubebuilder:printcolumn:name="Field",type=string,JSONPath=".spec.field"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 
-// Watcher has the agents in remote clusters report changes of a kind of objects
+// Watcher makes the agents in remote clusters report changes of certain objects
 // to a Service in the control plane.
 type Watcher struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is watched, and where its events go.
+	// Spec says which objects are watched, and where their events go.
 	Spec WatcherSpec `json:"spec"`
-	// Status is how the routing of the events is.
+	// Status is the observed state of the event routing.
 	// +optional
 	Status WatcherStatus `json:"status,omitempty"`
 }

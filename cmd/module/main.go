@@ -1,5 +1,6 @@
-// Command module ships modules for Lifecycle Manager: from a folder with a
-// manifest or a Helm chart to an OCM component version in an OCI registry.
+// Command module ships modules for Lifecycle Manager. It turns a folder with a
+// manifest or a Helm chart into an OCM component version in an OCI registry.
+// Package command has its commands.
 package main
 
 import (

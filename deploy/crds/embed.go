@@ -1,6 +1,5 @@
-// Package crds has the CustomResourceDefinitions of Lifecycle Manager, as
-// generated from the Go types by `make generate`, for programs that install
-// them: into remote clusters, and into the clusters of tests.
+// Package crds embeds the CustomResourceDefinitions of Lifecycle Manager. Programs use it to install them into remote
+// clusters and into the clusters of tests. `make generate` generates the files from the Go types.
 package crds
 
 import (
@@ -27,17 +26,15 @@ const (
 	RemoteAgents       = "remoteagents.operator.kyma-project.io"
 )
 
-// ErrUnknown is wrapped by the error of Get for a name that is not ours.
+// ErrUnknown is wrapped by the error that Get returns for an unknown name.
 var ErrUnknown = errors.New("unknown CustomResourceDefinition")
 
-// Files has one YAML file per CustomResourceDefinition, for `kubectl apply`
-// and its like.
+// Files has one YAML file per CustomResourceDefinition, for example for `kubectl apply`.
 //
 //go:embed *.yaml
 var Files embed.FS
 
-// All returns all CustomResourceDefinitions by name. They are the caller's own,
-// to change as it likes.
+// All returns all CustomResourceDefinitions by name. The caller may change them.
 func All() (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	definitions, err := parsed()
 	if err != nil {
@@ -50,7 +47,7 @@ func All() (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	return copies, nil
 }
 
-// parsed has what callers get copies of: to parse the definitions takes a tenth of a second.
+// parsed returns the shared originals. Parsing them takes a tenth of a second.
 //
 //nolint:gochecknoglobals // it never changes
 var parsed = sync.OnceValues(func() (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -73,8 +70,7 @@ var parsed = sync.OnceValues(func() (map[string]*apiextensionsv1.CustomResourceD
 	return definitions, nil
 })
 
-// Get returns the named CustomResourceDefinitions in the order given. The error
-// wraps ErrUnknown where there is none of a name.
+// Get returns the named CustomResourceDefinitions in the given order. The error wraps ErrUnknown if a name is unknown.
 func Get(names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all, err := All()
 	if err != nil {

@@ -42,7 +42,7 @@ func TestEveryKindServesTheVersionsOfBothGenerations(t *testing.T) {
 	}
 }
 
-func TestAllVersionsOfAKindAreAlike(t *testing.T) {
+func TestAllVersionsOfAKindHaveTheSameSchema(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)
 	for name, definition := range definitions {
@@ -54,7 +54,7 @@ func TestAllVersionsOfAKindAreAlike(t *testing.T) {
 	}
 }
 
-func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
+func TestShortNamesAndCategories(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)
 	shortNames := map[string]string{}
@@ -70,9 +70,9 @@ func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
 	}, shortNames)
 }
 
-// We bring these definitions into remote clusters, where the label says whose
-// they are.
-func TestEveryDefinitionIsLabelledAsOurs(t *testing.T) {
+// Lifecycle Manager installs these definitions into remote clusters. The label
+// shows who owns them.
+func TestEveryDefinitionHasOurLabel(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)
 	for name, definition := range definitions {
@@ -80,7 +80,8 @@ func TestEveryDefinitionIsLabelledAsOurs(t *testing.T) {
 	}
 }
 
-// An object in Kubernetes has at most about 1 MiB, with its managed fields.
+// An object in Kubernetes may have at most about 1 MiB, including its managed
+// fields.
 func TestEveryFileStaysFarBelowTheSizeLimitOfAnObject(t *testing.T) {
 	paths, err := fs.Glob(crds.Files, "*.yaml")
 	require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestEveryFileStaysFarBelowTheSizeLimitOfAnObject(t *testing.T) {
 	}
 }
 
-func TestKubectlExplainHasWordsForEveryField(t *testing.T) {
+func TestEveryFieldHasADescription(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)
 	for name, definition := range definitions {
@@ -108,9 +109,9 @@ func TestKubectlExplainHasWordsForEveryField(t *testing.T) {
 	}
 }
 
-// Bounds keep the cost of the rules estimable, and hostile objects small. A
-// status is written by us, and labels are bounded by Kubernetes.
-func TestWhatUsersWriteIsBounded(t *testing.T) {
+// Limits keep the cost of validation rules predictable, and hostile objects
+// small. Only Lifecycle Manager writes a status, and Kubernetes limits labels.
+func TestFieldsThatUsersWriteHaveLimits(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)
 	for name, definition := range definitions {
@@ -131,8 +132,8 @@ func TestWhatUsersWriteIsBounded(t *testing.T) {
 	}
 }
 
-// walk calls visit for every property below the schema, lists' items included,
-// but not for label selectors, which are not ours.
+// walk calls visit for every property below the schema, including the items of
+// lists. It skips label selectors, because Kubernetes defines them.
 func walk(schema *apiextensionsv1.JSONSchemaProps, path string, visit func(string, apiextensionsv1.JSONSchemaProps)) {
 	if schema.Items != nil && schema.Items.Schema != nil {
 		walk(schema.Items.Schema, path+"[]", visit)
@@ -146,7 +147,7 @@ func walk(schema *apiextensionsv1.JSONSchemaProps, path string, visit func(strin
 	}
 }
 
-func TestGetReturnsDefinitionsInTheOrderAsked(t *testing.T) {
+func TestGetKeepsTheGivenOrder(t *testing.T) {
 	found, err := crds.Get(crds.Watchers, crds.Kymas)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
@@ -154,7 +155,7 @@ func TestGetReturnsDefinitionsInTheOrderAsked(t *testing.T) {
 	require.Equal(t, "Kyma", found[1].Spec.Names.Kind)
 }
 
-func TestWhatACallerChangesNobodyElseGets(t *testing.T) {
+func TestCallersGetTheirOwnCopies(t *testing.T) {
 	first, err := crds.Get(crds.Kymas)
 	require.NoError(t, err)
 	first[0].Spec.Versions[0].Name = "changed"
@@ -163,7 +164,7 @@ func TestWhatACallerChangesNobodyElseGets(t *testing.T) {
 	require.NotEqual(t, "changed", second[0].Spec.Versions[0].Name)
 }
 
-func TestGetRefusesANameThatIsNotOurs(t *testing.T) {
+func TestGetRefusesAnUnknownName(t *testing.T) {
 	_, err := crds.Get(crds.Kymas, "pods.example.com")
 	require.ErrorIs(t, err, crds.ErrUnknown)
 	require.ErrorContains(t, err, "pods.example.com")

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// baseFiles are what programs expect of a system. They are the same for all programs and platforms, and so is the layer
-// of them, which nodes have only once.
+// baseFiles returns the files that programs expect on a system. They are the same for all programs and platforms, so
+// all images share their layer and a node stores it only once.
 func baseFiles(goRoot string) ([]file, error) {
 	files := []file{
 		{path: "etc/passwd", mode: readable, content: fmt.Appendf(nil, "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%[1]d:%[1]d:nonroot:%[2]s:/sbin/nologin\n", nonRoot, "/"+home)},
@@ -26,11 +26,11 @@ func baseFiles(goRoot string) ([]file, error) {
 	return append(files, zones...), err
 }
 
-// home is the folder of the user.
+// home is the user's home folder.
 const home = "home/nonroot"
 
-// authorities are the certificate authorities that Mozilla trusts, as Go's module of them has them. One whose newer
-// certificates are not trusted is left out: a file of certificates has no place for that restriction.
+// authorities returns the certificate authorities that Mozilla trusts, from golang.org/x/crypto/x509roots. It skips an
+// authority if newer certificates of it are not trusted, because a certificate file cannot express this restriction.
 func authorities() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -41,8 +41,9 @@ func authorities() []byte {
 	return out.Bytes()
 }
 
-// timeZones are those of Go's own archive, as files where every program looks for them. Linked into a program
-// (time/tzdata), they would be in it wherever it runs, and others could not use them.
+// timeZones returns the time zones of Go's own archive, as files where every program expects them. The alternative,
+// linking them into the program (time/tzdata), would make the program larger everywhere, and other programs could not
+// use them.
 func timeZones(archive string) ([]file, error) {
 	reader, err := zip.OpenReader(archive)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forEach reads an archive.
+// forEach calls do for each entry of an archive.
 func forEach(t *testing.T, archive io.Reader, do func(path string, mode fs.FileMode, content []byte)) {
 	t.Helper()
 	for reader := tar.NewReader(archive); ; {
@@ -29,7 +29,7 @@ func forEach(t *testing.T, archive io.Reader, do func(path string, mode fs.FileM
 	}
 }
 
-func TestTheBaseHasWhatProgramsExpectOfASystem(t *testing.T) {
+func TestBaseLayerContent(t *testing.T) {
 	root, err := goRoot(t.Context())
 	require.NoError(t, err)
 	files, err := baseFiles(root)
@@ -46,7 +46,7 @@ func TestTheBaseHasWhatProgramsExpectOfASystem(t *testing.T) {
 
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(contents["etc/ssl/certs/ca-certificates.crt"]))
-	require.Greater(t, len(pool.Subjects()), 100) //nolint:staticcheck // it is no pool of the system
+	require.Greater(t, len(pool.Subjects()), 100) //nolint:staticcheck // it is not the system's pool
 
 	berlin, err := time.LoadLocationFromTZData("Europe/Berlin", contents["usr/share/zoneinfo/Europe/Berlin"])
 	require.NoError(t, err)

@@ -13,21 +13,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// built is what a program was built to.
+// built is the result of a build.
 type built struct {
-	// index lists the images by their platforms; it is what a tag names.
+	// index lists the images by platform. A tag refers to it.
 	index     v1.ImageIndex
 	platforms []platformImage
 }
 
-// platformImage is the image for one platform, with the SBOM that is attached to it.
+// platformImage is the image for one platform, with its SBOM.
 type platformImage struct {
 	platform    v1.Platform
 	image, sbom v1.Image
 	programSize int
 }
 
-// build builds a program of the repository in root, and its image for each platform. say gets lines about how far it is.
+// build builds a program of the repository in root, and its image for each platform. It calls say with progress
+// messages.
 func build(ctx context.Context, root string, p program, platformNames []string, r release, say func(string)) (*built, error) {
 	platforms := make([]v1.Platform, 0, len(platformNames))
 	for _, text := range platformNames {
@@ -47,7 +48,7 @@ func build(ctx context.Context, root string, p program, platformNames []string, 
 	}
 	base, err := newLayer(files)
 	if err != nil {
-		return nil, fmt.Errorf("pack what all images have: %w", err)
+		return nil, fmt.Errorf("pack the base layer: %w", err)
 	}
 	folder, err := os.MkdirTemp("", "image-*")
 	if err != nil {
@@ -70,7 +71,7 @@ func build(ctx context.Context, root string, p program, platformNames []string, 
 	}
 	index, ok := mutate.Annotations(mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), adds...), labels(p, r)).(v1.ImageIndex)
 	if !ok {
-		return nil, fmt.Errorf("annotate the index of %s: it is no index any more", p.name)
+		return nil, fmt.Errorf("annotate the index of %s: the result is not an index", p.name)
 	}
 	b.index = index
 	return b, nil
@@ -82,7 +83,7 @@ func parsePlatform(text string) (*v1.Platform, error) {
 		return nil, fmt.Errorf("the platform %q: %w", text, err)
 	}
 	if platform.OS != "linux" || platform.Architecture == "" || platform.Variant != "" {
-		return nil, fmt.Errorf("the platform %q is not like linux/amd64", text)
+		return nil, fmt.Errorf("the platform %q is not supported: use a platform such as linux/amd64", text)
 	}
 	return platform, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/build/compile"
 )
 
-// compileAll builds a program for platforms, statically linked, into a folder, and returns the paths of what was built.
+// compileAll builds a statically linked program for each platform in a folder. It returns the paths of the programs.
 func compileAll(ctx context.Context, root string, p program, platforms []v1.Platform, r release, folder string, say func(string)) ([]string, error) {
 	var variables map[string]string
 	if p.stamped {
@@ -26,15 +26,15 @@ func compileAll(ctx context.Context, root string, p program, platforms []v1.Plat
 		builds = append(builds, compile.Program{
 			Name: p.name + " for " + platform.String(), Module: filepath.Join(root, p.module), Package: "./" + p.source,
 			Variables: variables, Target: target,
-			// What the user's environment says of platforms and modes would make another program.
+			// Overrides the user's environment, which could change the program.
 			Environment: []string{"GOOS=" + platform.OS, "GOARCH=" + platform.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=" + fipsModule(r)},
 		})
 	}
 	return paths, compile.Build(ctx, builds, say)
 }
 
-// fipsModule is the version of Go's cryptographic module that a program is built with: by name, as each version of Go
-// knows which of those it brings is certified.
+// fipsModule returns the version of Go's cryptographic module to build with. It is a name, because each version of Go
+// knows which of its modules is certified.
 func fipsModule(r release) string {
 	if r.fips {
 		return "certified"
@@ -42,7 +42,7 @@ func fipsModule(r release) string {
 	return "off"
 }
 
-// goRoot is the folder of the Go that builds.
+// goRoot returns the GOROOT of the Go that builds.
 func goRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// newImage is the image of a program for one platform: the layer that all have, and one of the program.
+// newImage returns the image of a program for one platform. It has two layers: the shared base layer and the program.
 func newImage(p program, platform v1.Platform, r release, base v1.Layer, binary []byte) (v1.Image, error) {
 	own, err := newLayer([]file{{path: p.path()[1:], mode: executable, content: binary}})
 	if err != nil {
@@ -22,7 +22,7 @@ func newImage(p program, platform v1.Platform, r release, base v1.Layer, binary 
 		OS: platform.OS, Architecture: platform.Architecture, Variant: platform.Variant, Created: created,
 		RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User:       strconv.Itoa(nonRoot) + ":" + strconv.Itoa(nonRoot), // a number, by which Kubernetes sees that it is not root
+			User:       strconv.Itoa(nonRoot) + ":" + strconv.Itoa(nonRoot), // a number, so that Kubernetes can verify that it is not root
 			Env:        []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 			Entrypoint: []string{p.path()},
 			Cmd:        p.arguments,
@@ -43,12 +43,13 @@ func newImage(p program, platform v1.Platform, r release, base v1.Layer, binary 
 	}
 	annotated, ok := mutate.Annotations(image, labels(p, r)).(v1.Image)
 	if !ok {
-		return nil, fmt.Errorf("annotate the image of %s: it is no image any more", p.name)
+		return nil, fmt.Errorf("annotate the image of %s: the result is not an image", p.name)
 	}
 	return annotated, nil
 }
 
-// labels say what an image is, in the words of the OCI image specification. Some tools read labels, others annotations.
+// labels returns the annotations of the OCI image specification that describe an image. Some tools read labels, others
+// annotations, so an image has both.
 func labels(p program, r release) map[string]string {
 	said := map[string]string{
 		"org.opencontainers.image.title":       p.title,

@@ -27,14 +27,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// minimal is a program that is compiled in a moment, in a module that has one other.
+// minimal is a program that compiles quickly, with one dependency.
 var minimal = program{name: "minimal", module: ".", source: ".", stamped: true, title: "Minimal", text: "A minimal program", arguments: []string{"run"}}
 
 var minimalRelease = release{version: "1.2.3", commit: "0123456789abcdef", created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 
 var bothPlatforms = []string{"linux/amd64", "linux/arm64"}
 
-// minimalSource is a new folder with the source of minimal.
+// minimalSource returns a new folder with the source of minimal.
 func minimalSource(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -58,7 +58,7 @@ func buildMinimal(t *testing.T, platforms ...string) *built {
 	return b
 }
 
-// filesIn are the files below a folder, by path and content.
+// filesIn returns the contents of the files below a folder, by path.
 func filesIn(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -73,7 +73,7 @@ func filesIn(t *testing.T, folder string) map[string]string {
 	return found
 }
 
-func TestTheSameSourceGivesTheSameImageInEveryFolder(t *testing.T) {
+func TestImagesAreReproducible(t *testing.T) {
 	var layouts []map[string]string
 	for range 2 {
 		out := filepath.Join(t.TempDir(), "images", "minimal")
@@ -121,7 +121,7 @@ func TestALayoutHasAnImageForEachPlatformAndItsSBOM(t *testing.T) {
 	require.NoError(t, err)
 	other, err := images.Image(listed.Manifests[1].Digest)
 	require.NoError(t, err)
-	require.Equal(t, layerOf(t, own, 0), layerOf(t, other, 0), "all platforms have the same layer of what is no program")
+	require.Equal(t, layerOf(t, own, 0), layerOf(t, other, 0), "all platforms share the base layer")
 }
 
 func layerOf(t *testing.T, image v1.Image, number int) v1.Hash {
@@ -134,14 +134,14 @@ func layerOf(t *testing.T, image v1.Image, number int) v1.Hash {
 	return digest
 }
 
-func TestAFolderThatIsNoLayoutIsKept(t *testing.T) {
+func TestOtherFoldersAreNotReplaced(t *testing.T) {
 	out := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(out, "precious"), []byte("x"), 0o600))
-	require.ErrorContains(t, (&built{}).writeLayout(out, "1"), "is no image layout")
+	require.ErrorContains(t, (&built{}).writeLayout(out, "1"), "is not an image layout")
 	require.FileExists(t, filepath.Join(out, "precious"))
 }
 
-func TestAnImageSaysWhatItIsAndRunsAsNonRoot(t *testing.T) {
+func TestImageHasLabelsAndRunsAsNonRoot(t *testing.T) {
 	b := buildMinimal(t, "linux/"+runtime.GOARCH)
 	image := b.platforms[0].image
 	file, err := image.ConfigFile()
@@ -163,7 +163,7 @@ func TestAnImageSaysWhatItIsAndRunsAsNonRoot(t *testing.T) {
 	manifest, err := image.Manifest()
 	require.NoError(t, err)
 	require.Equal(t, said, manifest.Annotations)
-	require.NotContains(t, labels(minimal, release{commit: unknownCommit}), "org.opencontainers.image.revision", "an unknown commit is not made up")
+	require.NotContains(t, labels(minimal, release{commit: unknownCommit}), "org.opencontainers.image.revision", "an unknown commit has no label")
 }
 
 func TestOnlyLinuxHasImages(t *testing.T) {
@@ -184,7 +184,7 @@ func TestTheProgramInTheImageKnowsItsVersion(t *testing.T) {
 	require.Equal(t, "1.2.3 0123456789abcdef other\n", string(out))
 }
 
-// `make fips` runs the image of lifecycle-manager that is built so: a test in test/e2e/image_test.go installs modules with it.
+// `make fips` runs the lifecycle-manager image built in this way: test/e2e/image_test.go installs modules with it.
 func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
 	agent, err := findProgram("agent")
 	require.NoError(t, err)
@@ -205,8 +205,8 @@ func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
 func TestAPushedImageHasItsSBOMsInTheRegistry(t *testing.T) {
 	silent := registry.Logger(log.New(io.Discard, "", 0))
 	for how, server := range map[string]*httptest.Server{
-		"listed by the registry":                        httptest.NewServer(registry.New(silent, registry.WithReferrersSupport(true))),
-		"under a tag, where the registry does not list": httptest.NewServer(registry.New(silent)),
+		"listed by the registry":                     httptest.NewServer(registry.New(silent, registry.WithReferrersSupport(true))),
+		"under a tag, if the registry does not list": httptest.NewServer(registry.New(silent)),
 	} {
 		t.Run(how, func(t *testing.T) {
 			defer server.Close()
@@ -238,7 +238,7 @@ func TestAPushedImageHasItsSBOMsInTheRegistry(t *testing.T) {
 	}
 }
 
-// packagesOf are names and versions in an SBOM, which is valid.
+// packagesOf validates an SBOM and returns the names and versions in it.
 func packagesOf(t *testing.T, attached v1.Image) []string {
 	t.Helper()
 	layers, err := attached.Layers()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// nonRoot is the user that images run as, and its group: the number that others use for it too.
+	// nonRoot is the user and group that images run as. It is the number that other images commonly use.
 	nonRoot = 65532
 
 	readable   = 0o444
@@ -26,7 +26,7 @@ const (
 	everyones  = 0o1777
 )
 
-// file is one of an image, or a folder where mode says so by a slash at the end of its path.
+// file is a file in an image. It is a folder if its path ends with a slash.
 type file struct {
 	path    string
 	content []byte
@@ -34,8 +34,8 @@ type file struct {
 	owner   int
 }
 
-// newLayer is a layer of these files and the folders above them, in the order of their paths and without times: equal
-// files give an equal layer.
+// newLayer returns a layer with these files and their parent folders, sorted by path and without times. Equal files
+// give an equal layer.
 func newLayer(files []file) (v1.Layer, error) {
 	archived, err := archive(withFolders(files))
 	if err != nil {
@@ -45,7 +45,7 @@ func newLayer(files []file) (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 }
 
-// withFolders adds the folders that are not listed themselves, and sorts.
+// withFolders adds missing parent folders and sorts the files.
 func withFolders(files []file) []file {
 	known := map[string]bool{}
 	for _, f := range files {

@@ -11,19 +11,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// writeLayout writes index and SBOMs as an OCI image layout, in place of one that is there. Anything else is kept.
+// writeLayout writes the index and the SBOMs as an OCI image layout. It replaces an existing layout, but nothing else.
 func (b *built) writeLayout(out, tag string) error {
 	entries, err := os.ReadDir(out)
 	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("read what is in place of the image layout: %w", err)
+		return fmt.Errorf("read the folder for the image layout: %w", err)
 	}
 	if _, err := layout.FromPath(out); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s is no image layout, so it is not replaced: %w", out, err)
+		return fmt.Errorf("%s exists and is not an image layout, so it is not replaced: %w", out, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(out), folder); err != nil {
 		return fmt.Errorf("make the folder of the image layout: %w", err)
 	}
-	// Nobody sees half of one.
+	// Write to a temporary folder first, so that the layout is never incomplete.
 	partial, err := os.MkdirTemp(filepath.Dir(out), ".image-*")
 	if err != nil {
 		return fmt.Errorf("make the folder of the image layout: %w", err)
@@ -33,10 +33,10 @@ func (b *built) writeLayout(out, tag string) error {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
 	if err := os.RemoveAll(out); err != nil {
-		return fmt.Errorf("remove the image layout of before: %w", err)
+		return fmt.Errorf("remove the old image layout: %w", err)
 	}
 	if err := os.Chmod(partial, folder); err != nil {
-		return fmt.Errorf("open the image layout for others: %w", err)
+		return fmt.Errorf("make the image layout readable: %w", err)
 	}
 	if err := os.Rename(partial, out); err != nil {
 		return fmt.Errorf("put the image layout in place: %w", err)

@@ -1,6 +1,6 @@
-// Command image builds the container images of this repository's programs, without a container engine: Go compiles for
-// each platform, and what comes of it is written as an OCI image layout with an SBOM beside each image. The same commit,
-// built by the same version of Go, gives the same digests, in whatever folder and at whatever time.
+// Command image builds the container images of this repository's programs without a container engine. It compiles the
+// program for each platform and writes the images as an OCI image layout, each with an SBOM. The same commit and the
+// same version of Go always give the same digests, in any folder and at any time.
 //
 //	go run -C deploy/image . -program lifecycle-manager -out FOLDER [-push REGISTRY/REPOSITORY:TAG]
 package main
@@ -31,16 +31,16 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
-	program := flags.String("program", "lifecycle-manager", "what the image runs: "+strings.Join(programNames(), ", "))
+	program := flags.String("program", "lifecycle-manager", "program in the image: "+strings.Join(programNames(), ", "))
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "platforms of the image, separated by commas")
-	out := flags.String("out", "", "folder of the OCI image layout, which replaces what is there")
-	push := flags.String("push", "", "repository and tag to push the image to, as well")
-	root := flags.String("root", filepath.Join("..", ".."), "folder of the repository")
+	out := flags.String("out", "", "folder for the OCI image layout; an existing layout is replaced")
+	push := flags.String("push", "", "repository and tag to push the image to; empty: do not push")
+	root := flags.String("root", filepath.Join("..", ".."), "root folder of this repository")
 	var r release
-	flags.StringVar(&r.version, "version", "0.0.0-dev", "version that program and image say they have")
-	flags.StringVar(&r.commit, "commit", unknownCommit, "commit that they say they are built from")
+	flags.StringVar(&r.version, "version", "0.0.0-dev", "version to record in the program and the image")
+	flags.StringVar(&r.commit, "commit", unknownCommit, "commit to record in the program and the image")
 	flags.BoolVar(&r.fips, "fips", false, "build with the certified version of Go's FIPS 140-3 module")
-	created := flags.String("created", time.Unix(0, 0).UTC().Format(time.RFC3339), "when the image says it was created: the time of the commit, so that it is the same each time")
+	created := flags.String("created", time.Unix(0, 0).UTC().Format(time.RFC3339), "creation time to record in the image; use the time of the commit to get the same digest each time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 	r.created = r.created.UTC()
 	var target name.Tag
 	if *push != "" {
-		// Before minutes are spent on the build.
+		// Check the tag before the build, which takes minutes.
 		if target, err = name.NewTag(*push); err != nil {
 			return fmt.Errorf("-push: %w", err)
 		}

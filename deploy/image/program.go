@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// program is one that has an image.
+// program is a program with an image.
 type program struct {
 	name string
-	// module is the folder of its Go module, from the root of the repository, and source its package in it.
+	// module is the folder of its Go module, relative to the root of the repository. source is its package in the
+	// module.
 	module, source string
-	// stamped programs have variables in package main for their version and commit.
+	// stamped programs have the variables version and commit in package main.
 	stamped     bool
 	title, text string
-	// arguments are those that it runs with unless others are given.
+	// arguments are the default arguments.
 	arguments []string
 }
 
-// path is where the program is in its image: in a folder that is searched for programs, for `kubectl exec`.
+// path returns the path of the program in its image. It is in PATH, for `kubectl exec`.
 func (p program) path() string { return "/usr/bin/" + p.name }
 
-// importPath is that of its package.
+// importPath returns the import path of the program's package.
 func (p program) importPath() string { return path.Join(repository, p.module, p.source) }
 
-// programs are all programs that have an image.
+// programs returns all programs with an image.
 func programs() []program {
 	return []program{
 		{
@@ -56,5 +57,5 @@ func findProgram(wanted string) (program, error) {
 			return p, nil
 		}
 	}
-	return program{}, fmt.Errorf("no program with an image is called %q: there are %s", wanted, strings.Join(programNames(), ", "))
+	return program{}, fmt.Errorf("unknown program %q: use one of %s", wanted, strings.Join(programNames(), ", "))
 }

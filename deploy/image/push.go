@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// push pushes the index under its tag and the SBOMs under their digests, with the credentials that the Docker
-// configuration has for the registry. Where a registry does not list referrers, the SBOMs are under tags named after the
-// digests of the images, as the OCI distribution specification has it.
+// push pushes the index under its tag and the SBOMs under their digests. It uses the credentials in the Docker
+// configuration. If a registry does not support the referrers API, the SBOMs get tags that are named after the digests
+// of the images, as the OCI distribution specification defines.
 func (b *built) push(ctx context.Context, target name.Tag, out io.Writer) error {
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 	for _, each := range b.platforms {
-		// Before the tag, so that whoever sees the image finds its SBOM. Its subject may follow it.
+		// Push the SBOM before the tag, so that everyone who sees the image finds its SBOM. A registry accepts it
+		// before its image.
 		digest, err := each.sbom.Digest()
 		if err != nil {
 			return fmt.Errorf("compute the digest of the SBOM for %s: %w", each.platform, err)

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// spdxType is the media type of an SBOM, and the type of the artifact that it is in a registry.
+	// spdxType is the media type of an SBOM and its artifact type in a registry.
 	spdxType = "application/spdx+json"
-	// emptyType is that of the configuration of what is no image.
+	// emptyType is the media type of the configuration of an artifact that is not an image.
 	emptyType = "application/vnd.oci.empty.v1+json"
 )
 
-// referrer is a manifest that attaches a file to an image, as OCI image specification 1.1 has it: the image does not
-// change by it, and a registry lists it where it is asked what refers to the image.
+// referrer is a manifest that attaches a file to an image, as defined by the OCI image specification 1.1. It does not
+// change the image. A registry lists it among the referrers of the image.
 type referrer struct {
 	manifest []byte
 	content  v1.Layer
 }
 
-// attach attaches an SBOM to an image.
+// attach returns the manifest that attaches an SBOM to an image.
 func attach(sbom []byte, to v1.Descriptor, annotations map[string]string) (v1.Image, error) {
 	layer := static.NewLayer(sbom, spdxType)
 	described, err := partial.Descriptor(layer)

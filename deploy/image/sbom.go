@@ -19,18 +19,18 @@ import (
 
 const noAssertion = "NOASSERTION"
 
-// newSBOM lists what is in an image, as an SPDX document: what the program says that it was built from (debug/buildinfo),
-// which is exactly what was linked rather than what go.mod asks for, and what the base layer is made of. Of licences it
-// says only the program's own, because a program does not know those of its modules.
+// newSBOM returns the content of an image as an SPDX document: the modules in the program's build information
+// (debug/buildinfo), and the content of the base layer. The build information lists what was linked, not what go.mod
+// requires. The document has no licenses of modules, because a program does not know them.
 func newSBOM(p program, platform v1.Platform, r release, binary []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
-		return nil, fmt.Errorf("read what %s was built from: %w", p.name, err)
+		return nil, fmt.Errorf("read the build information of %s: %w", p.name, err)
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(binary))
 	var out bytes.Buffer
 	if err := spdxjson.Write(document(p, platform, r, info, sum), &out, spdxjson.Indent(" ")); err != nil {
-		return nil, fmt.Errorf("write what %s is made of: %w", p.name, err)
+		return nil, fmt.Errorf("write the SBOM of %s: %w", p.name, err)
 	}
 	return out.Bytes(), nil
 }
@@ -44,7 +44,7 @@ func document(p program, platform v1.Platform, r release, info *debug.BuildInfo,
 	d := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
 		DocumentName: fmt.Sprintf("%s %s %s", p.name, r.tag(), platform),
-		// No two documents may have the same, and the same program needs the same.
+		// Each document needs its own namespace, and the same program must always get the same one.
 		DocumentNamespace: fmt.Sprintf("https://spdx.org/spdxdocs/%s-%s-%s", p.name, r.tag(), sum),
 		CreationInfo: &spdx.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: repository + "/deploy/image"}},
@@ -70,8 +70,8 @@ func document(p program, platform v1.Platform, r release, info *debug.BuildInfo,
 	return d
 }
 
-// linked is a module that is linked into the program: what replaces it, where that is another module. One that is
-// replaced by a folder is of this repository.
+// linked returns the module that is linked into the program: its replacement, if it is replaced by another module. A
+// module that is replaced by a folder belongs to this repository, so it has the version of the release.
 func linked(id string, m *debug.Module, r release) *spdx.Package {
 	switch {
 	case m.Replace == nil:
@@ -83,12 +83,12 @@ func linked(id string, m *debug.Module, r release) *spdx.Package {
 	}
 }
 
-// isFolder reports whether a replacement is one rather than a module, by the rule of go.mod files.
+// isFolder reports whether a replacement in go.mod is a folder and not a module.
 func isFolder(replacement string) bool {
 	return strings.HasPrefix(replacement, "./") || strings.HasPrefix(replacement, "../") || filepath.IsAbs(replacement)
 }
 
-// baseContents is what the base layer is made of.
+// baseContents returns the packages in the base layer.
 func baseContents(goVersion string) []*spdx.Package {
 	authorities := goModule("Certificates", authoritiesModule, authoritiesVersion())
 	authorities.PackageFileName = "/etc/ssl/certs/ca-certificates.crt"
@@ -99,8 +99,8 @@ func baseContents(goVersion string) []*spdx.Package {
 
 const authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
 
-// authoritiesVersion is the version of the module that the certificate authorities are from, which this program is
-// linked with.
+// authoritiesVersion returns the version of the module with the certificate authorities, which is linked into this
+// program.
 func authoritiesVersion() string {
 	if own, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range own.Deps {
@@ -112,7 +112,7 @@ func authoritiesVersion() string {
 	return noAssertion
 }
 
-// goModule is a package that is known by the path and version of a Go module.
+// goModule returns a package for a Go module.
 func goModule(id, path, version string) *spdx.Package {
 	return &spdx.Package{
 		PackageSPDXIdentifier: common.ElementID(id), PackageName: path, PackageVersion: version,
@@ -123,7 +123,7 @@ func goModule(id, path, version string) *spdx.Package {
 	}
 }
 
-// packageURL is how scanners know a Go module. A + in a version would stand for a space.
+// packageURL returns the URL by which scanners identify a Go module. It encodes +, which would stand for a space.
 func packageURL(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnSBOMNamesWhatIsLinkedRatherThanWhatIsAskedFor(t *testing.T) {
+func TestSBOMListsLinkedModules(t *testing.T) {
 	document := document(minimal, v1.Platform{OS: "linux", Architecture: "amd64"}, minimalRelease, &debug.BuildInfo{
 		GoVersion: "go1.26.8",
 		Deps: []*debug.Module{

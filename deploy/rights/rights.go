@@ -1,5 +1,6 @@
-// Package rights says what Lifecycle Manager may do in its control plane, by role: the one list (rights.yaml) that its
-// chart grants, that `lifecycle-manager check` asks the API server for, and that the tests compare with what is used.
+// Package rights describes which rights Lifecycle Manager needs in its control plane, by role. rights.yaml is the only
+// list: the chart grants it, `lifecycle-manager check` asks the API server for it, and the end-to-end tests compare it
+// with the rights that are used (docs/rights.md). Of returns the rights of one instance.
 package rights
 
 import (
@@ -15,29 +16,29 @@ import (
 //go:embed rights.yaml
 var list []byte
 
-// Scopes of rights.
+// Scopes of rights. They say where a right is granted.
 const (
-	// ScopeCluster is everywhere, or on what has no namespace.
+	// ScopeCluster is the whole cluster, and objects without a namespace.
 	ScopeCluster = "cluster"
 	// ScopeNamespaces are the namespaces with Kymas and the catalog.
 	ScopeNamespaces = "namespaces"
-	// ScopeAccessSecrets is the namespace that access Secrets are in besides.
+	// ScopeAccessSecrets is an additional namespace for access Secrets.
 	ScopeAccessSecrets = "accessSecrets"
-	// ScopeRelease is the namespace in which the instance runs.
+	// ScopeRelease is the namespace of the instance's own pods.
 	ScopeRelease = "release"
-	// ScopeKeys is kcp-system, which has keys of signatures and the Secrets to pull images with.
+	// ScopeKeys is kcp-system, the namespace with public keys for signatures and with image pull Secrets.
 	ScopeKeys = "keys"
 	// ScopeIstio is the namespace with the certificates of agents and of the listener (`--istio-namespace`).
 	ScopeIstio = "istio"
 )
 
-// Roles of processes. One of role all has both.
+// Roles of processes. A process with role all has both.
 const (
 	Watchers = "watchers"
 	Workers  = "workers"
 )
 
-// Features that need rights of their own.
+// Features that need additional rights.
 const (
 	Webhook         = "webhook"
 	MetricsSecure   = "metricsSecure"
@@ -46,11 +47,11 @@ const (
 	RegistrySecret  = "registrySecret"
 	InjectedSecrets = "injectedSecrets"
 	StoredVersions  = "storedVersions"
-	// Watching: there are events from remote clusters.
+	// Watching is on if remote clusters send events.
 	Watching = "watching"
-	// IstioRouting: they come by gateways of Istio.
+	// IstioRouting is on if these events arrive through Istio gateways.
 	IstioRouting = "istioRouting"
-	// CertManager and GardenerCertificates: these issue the certificates for them.
+	// CertManager and GardenerCertificates are on if they issue the certificates for events.
 	CertManager          = "certManager"
 	GardenerCertificates = "gardenerCertificates"
 )
@@ -59,31 +60,31 @@ const (
 type Right struct {
 	Scope string   `json:"scope"`
 	For   []string `json:"for"`
-	// When is the feature that needs it; empty for what is always needed.
+	// When is the feature that needs the right. Empty means that the right is always needed.
 	When          string   `json:"when,omitempty"`
 	APIGroups     []string `json:"apiGroups"`
 	Resources     []string `json:"resources"`
 	ResourceNames []string `json:"resourceNames,omitempty"`
 	Verbs         []string `json:"verbs"`
-	// Why is a sentence for people.
+	// Why explains to people what the right is for.
 	Why string `json:"why"`
 }
 
-// Instance is what the rights of an instance depend on.
+// Instance holds everything that the rights of an instance depend on.
 type Instance struct {
 	// Roles are Watchers, Workers or both.
 	Roles []string
-	// Features are those that are switched on.
+	// Features are the features that are on.
 	Features []string
-	// Names are the objects' by what the list calls them, without braces: settings, lease, webhook, webhookSecret,
-	// imagePullSecret, registrySecret.
+	// Names maps the placeholders in the list, without braces, to names of objects: settings, lease, webhook,
+	// webhookSecret, imagePullSecret, registrySecret.
 	Names map[string]string
 }
 
-// List returns the list as it is written.
+// List returns the list as YAML.
 func List() []byte { return append([]byte(nil), list...) }
 
-// All returns the list.
+// All returns the parsed list.
 func All() ([]Right, error) {
 	var all []Right
 	if err := yaml.UnmarshalStrict(list, &all); err != nil {
@@ -92,7 +93,7 @@ func All() ([]Right, error) {
 	return all, nil
 }
 
-// Of returns the rights of an instance, with its names filled in.
+// Of returns the rights of an instance. Placeholders are replaced by names.
 func Of(instance Instance) ([]Right, error) {
 	all, err := All()
 	if err != nil {
@@ -111,7 +112,8 @@ func Of(instance Instance) ([]Right, error) {
 	return needed, nil
 }
 
-// In is the right as an instance has it, with its names filled in; applies is false where the instance does not need it.
+// In returns the right with placeholders replaced by the instance's names. applies is false if the instance does not
+// need the right.
 func (r Right) In(instance Instance) (resolved Right, applies bool, err error) {
 	if r.When != "" && !slices.Contains(instance.Features, r.When) {
 		return r, false, nil
@@ -127,14 +129,14 @@ func (r Right) In(instance Instance) (resolved Right, applies bool, err error) {
 		}
 		known, given := instance.Names[strings.TrimSuffix(placeholder, "}")]
 		if !given {
-			return r, false, fmt.Errorf("the name %s is not given", name)
+			return r, false, fmt.Errorf("no value for the placeholder %s", name)
 		}
 		r.ResourceNames[i] = known
 	}
 	return r, true, nil
 }
 
-// Rule is the right as a rule of a Role or ClusterRole.
+// Rule returns the right as a rule of a Role or ClusterRole.
 func (r Right) Rule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames, Verbs: r.Verbs}
 }

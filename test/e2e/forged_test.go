@@ -120,7 +120,7 @@ func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 	s.Eventually("the policy of the chart is in force", time.Minute, func(c *assert.CollectT) {
 		err := mallory.Create(t.Context(), forged("late", func(*v1beta2.Manifest) {}), client.DryRunAll)
 		assert.True(c, apierrors.IsForbidden(err), err)
-		assert.ErrorContains(c, err, "written by Lifecycle Manager alone")
+		assert.ErrorContains(c, err, "only Lifecycle Manager writes the spec of Manifests and RemoteAgents")
 	})
 	require.True(t, apierrors.IsForbidden(edits(func(m *v1beta2.Manifest) { m.Spec.Version = "9.9.9" })))
 	require.NoError(t, edits(func(m *v1beta2.Manifest) { m.Labels["example.com/seen"] = "true" }), "what decides nothing may be changed")

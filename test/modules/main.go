@@ -140,7 +140,7 @@ func lintAll(ctx context.Context, here, kubeVersion string, names []string, out 
 		if err := report.Err(); err != nil {
 			return fmt.Errorf("module %s: %w", module.folder, err)
 		}
-		if _, err := fmt.Fprintf(out, "module %s: %d objects, nothing hinders shipping\n", module.folder, report.Objects); err != nil {
+		if _, err := fmt.Fprintf(out, "module %s: %d objects, no errors\n", module.folder, report.Objects); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 		{name: "no hot-fix", change: withPriority("regular")},
 		{
 			name: "a priority that is none", change: withPriority("hotfix"),
-			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "hotfix" is no priority: it must be hot-fix or regular`,
+			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "hotfix" is not a priority: use hot-fix or regular`,
 		},
 		{
 			name: "a copy of another is none of ours",
@@ -154,7 +154,7 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 		{name: "it becomes a hot-fix", before: byVersion(), change: withPriority("hot-fix")},
 		{
 			name: "it gets a priority that is none", before: byVersion(), change: withPriority("urgent"),
-			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "urgent" is no priority`,
+			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "urgent" is not a priority`,
 		},
 		{
 			name: "a priority that is none, and is stored, does not hinder a label", before: modified(byVersion(), withPriority("urgent")),

@@ -25,7 +25,8 @@ type outcome struct {
 
 func module(t *testing.T, arguments ...string) outcome {
 	t.Helper()
-	// Unlike this, t.Chdir opens the folder where it was, and Go goes by its files' times then.
+	// os.Chdir instead of t.Chdir, because t.Chdir opens the original folder, and Go's test cache then depends on the
+	// times of its files.
 	require.NoError(t, os.Chdir(elsewhere)) //nolint:usetesting // see above
 	var out, failed bytes.Buffer
 	code := command.Execute(arguments, "1.2.3 (commit abc)", command.Streams{In: strings.NewReader("secret\n"), Out: &out, Err: &failed})
@@ -34,7 +35,7 @@ func module(t *testing.T, arguments ...string) outcome {
 
 func newRegistry(t *testing.T) (address string) {
 	t.Helper()
-	// No credentials of whoever runs the test.
+	// Use no credentials of the person who runs the test.
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -52,7 +53,7 @@ func requireGolden(t *testing.T, path, got string) {
 	require.Equal(t, string(want), got)
 }
 
-func TestItSaysItsVersion(t *testing.T) {
+func TestVersionFlag(t *testing.T) {
 	require.Equal(t, outcome{out: "module version 1.2.3 (commit abc)\n"}, module(t, "--version"))
 }
 
@@ -99,7 +100,7 @@ func TestPushPrintsAListInJSON(t *testing.T) {
 	require.Equal(t, "ModuleReleaseMeta", list.Items[1].Kind)
 }
 
-func TestPushTwiceAndWithOtherContent(t *testing.T) {
+func TestPushTwiceAndWithDifferentContent(t *testing.T) {
 	address := newRegistry(t)
 	folder := copyOf(t, "testdata/widget")
 	first := module(t, "push", folder, "--registry", address, "--plain-http")
@@ -108,13 +109,13 @@ func TestPushTwiceAndWithOtherContent(t *testing.T) {
 	second := module(t, "push", folder, "--registry", address, "--plain-http")
 	require.Equal(t, 0, second.code, second.err)
 	require.Equal(t, first.out, second.out)
-	require.Contains(t, second.err, "already, with the same content")
+	require.Contains(t, second.err, "kyma-project.io/module/widget:1.2.3 is already in ")
 
 	edit(t, filepath.Join(folder, "default-cr.yaml"), "enabled: y", "enabled: n")
 	third := module(t, "push", folder, "--registry", address, "--plain-http")
 	require.Equal(t, 4, third.code)
 	require.Empty(t, third.out)
-	require.Contains(t, third.err, "exists with other content: resource default-cr differs")
+	require.Contains(t, third.err, "exists with different content: resource default-cr differs")
 
 	fourth := module(t, "push", folder, "--registry", address, "--plain-http", "--overwrite")
 	require.Equal(t, 0, fourth.code, fourth.err)
@@ -144,12 +145,12 @@ func TestCreateWritesAnArchiveOnce(t *testing.T) {
 
 	again := module(t, "create", "testdata/widget", "--archive", archive)
 	require.Equal(t, 3, again.code)
-	require.Contains(t, again.err, "the archive exists: "+archive)
+	require.Contains(t, again.err, "the archive already exists: "+archive)
 }
 
-func TestLintTellsWhatItFound(t *testing.T) {
+func TestLintPrintsFindings(t *testing.T) {
 	good := module(t, "lint", "testdata/widget")
-	require.Equal(t, outcome{0, "module testdata/widget: 2 objects, nothing hinders shipping\n", ""}, good)
+	require.Equal(t, outcome{0, "module testdata/widget: 2 objects, no errors\n", ""}, good)
 
 	folder := copyOf(t, "testdata/widget")
 	edit(t, filepath.Join(folder, "module-config.yaml"), "1.2.3", "v1.2.3")
@@ -174,11 +175,11 @@ func TestWrongUsage(t *testing.T) {
 		"two folders":                   {[]string{"lint", "a", "b"}, "takes one folder"},
 		"push without a registry":       {[]string{"push", "testdata/widget"}, `required flag(s) "registry" not set`},
 		"a registry with a scheme":      {[]string{"push", "testdata/widget", "--registry", "http://a:5000"}, "leave out the scheme"},
-		"no registry's address":         {[]string{"push", "testdata/widget", "--registry", "a b"}, "--registry a b"},
+		"an invalid registry address":   {[]string{"push", "testdata/widget", "--registry", "a b"}, "--registry a b"},
 		"a user without a password":     {[]string{"push", "testdata/widget", "--registry", "a:5000", "--username", "ci"}, "--username needs --password-stdin"},
 		"a password without a user":     {[]string{"push", "testdata/widget", "--registry", "a:5000", "--password-stdin"}, "--password-stdin needs --username"},
 		"an unknown format":             {[]string{"push", "testdata/widget", "--registry", "a:5000", "-o", "xml"}, "unknown output format"},
-		"an unknown format of findings": {[]string{"lint", "testdata/widget", "-o", "xml"}, "text and json are known"},
+		"an unknown format of findings": {[]string{"lint", "testdata/widget", "-o", "xml"}, "use text or json"},
 		"an unknown descriptor form":    {[]string{"create", "testdata/widget", "--archive", "a", "--descriptor", "v3"}, "unknown descriptor form"},
 		"create without an archive":     {[]string{"create", "testdata/widget"}, `required flag(s) "archive" not set`},
 	} {
@@ -191,7 +192,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableRegistryHasAnExitCodeOfItsOwn(t *testing.T) {
+func TestUnreachableRegistryHasItsOwnExitCode(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	server := httptest.NewServer(nil)
 	address := strings.TrimPrefix(server.URL, "http://")
@@ -201,7 +202,7 @@ func TestAnUnreachableRegistryHasAnExitCodeOfItsOwn(t *testing.T) {
 	require.Contains(t, got.err, address)
 }
 
-func TestAWrongChannelIsTheModulesFault(t *testing.T) {
+func TestInvalidChannelIsAModuleError(t *testing.T) {
 	got := module(t, "push", "testdata/widget", "--registry", newRegistry(t), "--plain-http", "--channel", "Fast")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, `channel "Fast"`)

@@ -11,11 +11,12 @@ func newCreateCommand() *cobra.Command {
 	var archive string
 	command := &cobra.Command{
 		Use:   "create [FOLDER or FILE] --archive NEW-FOLDER",
-		Short: "Write a module into an archive, without a registry",
-		Long: `Check a module and write it as an OCM component version into a common transport
-archive in a new folder, and ModuleTemplate and ModuleReleaseMeta to standard
-output. The descriptor names no registry; the server finds the component by its
-flag --oci-registry-host. "ocm transfer ctf" takes such an archive.`,
+		Short: "Write a module to an archive instead of a registry",
+		Long: `Check a module and write it as an OCM component version to a common transport
+archive in a new folder. Write its ModuleTemplate and ModuleReleaseMeta to
+standard output. The descriptor names no registry: the server finds the
+component through its flag --oci-registry-host. Use "ocm transfer ctf" to copy
+the archive to a registry.`,
 		Example: "  module create ./sample --archive ./sample-1.0.0.ctf --channel fast > sample.yaml",
 		Args:    oneArgument,
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -35,12 +36,13 @@ flag --oci-registry-host. "ocm transfer ctf" takes such an archive.`,
 		},
 	}
 	flags.register(command)
-	command.Flags().StringVar(&archive, "archive", "", "folder for the archive; must not exist")
+	command.Flags().StringVar(&archive, "archive", "", "folder for the archive; it must not exist yet")
 	must(command.MarkFlagRequired("archive"))
 	return command
 }
 
-// must is for flags that are marked in the function that defines them.
+// must panics on errors of flags that the same function has defined, which cannot
+// happen.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/commandhelp"
 )
 
-// Other tests change the working folder.
+// Resolve the path early, because other tests change the working directory.
 var helpPage, errHelpPage = filepath.Abs("../../../docs/module-commands.md")
 
 func TestThePageOfTheCommandsIsTheirHelp(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Other tools sign and verify with the OCM library. What they sign the server accepts, and what is signed here they
-// verify: with the library's own registry of algorithms, on the component version as the registry has it.
+// Other tools sign and verify with the OCM library. The server must accept their signatures, and they must be able to
+// verify ours. These tests use the library's own registry of algorithms and the component version in the registry.
 
-func TestWhatTheLibrarySignsIsAcceptedByTheServer(t *testing.T) {
+func TestServerAcceptsSignaturesOfTheOCMLibrary(t *testing.T) {
 	for _, algorithm := range []string{rsahandler.Algorithm, psshandler.Algorithm} {
 		t.Run(algorithm, func(t *testing.T) {
 			address := newRegistry(t)
@@ -50,7 +50,7 @@ func TestWhatTheLibrarySignsIsAcceptedByTheServer(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedVerifiesWithTheLibrary(t *testing.T) {
+func TestOCMLibraryVerifiesOurSignatures(t *testing.T) {
 	for _, algorithm := range []string{"rsa-pkcs1v15", "rsassa-pss"} {
 		t.Run(algorithm, func(t *testing.T) {
 			address := newRegistry(t)
@@ -62,9 +62,9 @@ func TestWhatIsSignedVerifiesWithTheLibrary(t *testing.T) {
 			require.NoError(t, verifyWith(descriptor, public))
 
 			_, other := keyFile(t, false)
-			require.Error(t, verifyWith(descriptor, other), "a key that it was not signed with")
+			require.Error(t, verifyWith(descriptor, other), "another key must not verify")
 			descriptor.Resources[0].Digest.Value = "00"
-			require.Error(t, verifyWith(descriptor, public), "a changed descriptor")
+			require.Error(t, verifyWith(descriptor, public), "a changed descriptor must not verify")
 		})
 	}
 }
@@ -75,7 +75,7 @@ func verifyWith(descriptor *compdesc.ComponentDescriptor, public []byte) error {
 	return compdesc.Verify(descriptor, registry, "releases")
 }
 
-// stored opens the pushed component version of a ModuleTemplate with the library.
+// stored opens the pushed component version of a ModuleTemplate with the OCM library.
 func stored(t *testing.T, address string, template v1beta2.ModuleTemplate) cpi.ComponentVersionAccess {
 	t.Helper()
 	described, err := compdesc.Decode(template.Spec.Descriptor.Raw)

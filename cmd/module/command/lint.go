@@ -17,8 +17,8 @@ func newLintCommand() *cobra.Command {
 		Use:   "lint [FOLDER or FILE]",
 		Short: "Check a module without shipping it",
 		Long: `Check a module without shipping it: its configuration, every object of its
-manifest or rendered chart, and its default custom resource. Findings are
-printed one a line; an error hinders shipping, a warning does not.`,
+manifest or rendered chart, and its default custom resource. Each finding is one
+line. Errors prevent create and push, warnings do not.`,
 		Example: "  module lint ./sample\n  module lint ./sample --output json",
 		Args:    oneArgument,
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -26,7 +26,7 @@ printed one a line; an error hinders shipping, a warning does not.`,
 			switch output {
 			case "text", "json":
 			default:
-				return fmt.Errorf("%w: --output %q: text and json are known", errUsage, output)
+				return fmt.Errorf("%w: --output %q: use text or json", errUsage, output)
 			}
 			_, report := lint.Check(path, options)
 			if output == "json" {
@@ -44,12 +44,12 @@ printed one a line; an error hinders shipping, a warning does not.`,
 				return fmt.Errorf("module %s: %w", path, err)
 			}
 			if output == "text" {
-				command.Printf("module %s: %d objects, nothing hinders shipping\n", path, report.Objects)
+				command.Printf("module %s: %d objects, no errors\n", path, report.Objects)
 			}
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "text or json")
-	command.Flags().StringVar(&options.KubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes that charts are rendered for")
+	command.Flags().StringVarP(&output, "output", "o", "text", "output format: text or json")
+	command.Flags().StringVar(&options.KubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes to render charts for")
 	return command
 }

@@ -10,8 +10,8 @@ import (
 //go:embed all:testdata
 var testdata embed.FS
 
-// Commands run in a copy of testdata, elsewhere, so that Go takes a test's result of before where the content is the same:
-// by files that are here it would go by their times, which are new in each clone.
+// The commands run in a copy of testdata in a temporary folder. Otherwise Go's test cache would depend on the times of
+// the files in testdata, which are new in each clone. With embedded files it depends on their content.
 var here, elsewhere string
 
 func TestMain(m *testing.M) {

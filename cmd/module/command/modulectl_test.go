@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// All fields that modulectl has had.
+// modulectlConfig has all fields that modulectl has ever had.
 const modulectlConfig = `
 name: kyma-project.io/module/widget
 version: 1.2.3
@@ -53,7 +53,7 @@ spec:
 ---
 `
 
-// modulectlModule is a folder with a configuration of modulectl, whose files are at an address.
+// modulectlModule returns a folder with a modulectl configuration. The files of the module are on an HTTP server.
 func modulectlModule(t *testing.T) (folder string) {
 	t.Helper()
 	definition, err := testdata.ReadFile("testdata/widget/manifest/crd.yaml")
@@ -72,7 +72,7 @@ func modulectlModule(t *testing.T) (folder string) {
 	return folder
 }
 
-func TestAModuleWithAConfigurationOfModulectlIsShipped(t *testing.T) {
+func TestPushWithModulectlConfiguration(t *testing.T) {
 	folder := modulectlModule(t)
 	got := module(t, "push", folder, "--registry", newRegistry(t), "--plain-http")
 	require.Equal(t, 0, got.code, got.err)
@@ -82,7 +82,7 @@ func TestAModuleWithAConfigurationOfModulectlIsShipped(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict([]byte(documents[0]), &template))
 	require.Equal(t, "widget-1.2.3", template.Name)
 	require.Equal(t, "widget", template.Spec.ModuleName)
-	require.Equal(t, "true", template.Annotations["operator.kyma-project.io/is-cluster-scoped"], "its definition says so")
+	require.Equal(t, "true", template.Annotations["operator.kyma-project.io/is-cluster-scoped"], "as in its CustomResourceDefinition")
 	require.Equal(t, "a", template.Labels["team"])
 	require.Equal(t, "b", template.Annotations["note"])
 	require.Equal(t, "true", template.Labels["operator.kyma-project.io/beta"])
@@ -98,19 +98,19 @@ func TestAModuleWithAConfigurationOfModulectlIsShipped(t *testing.T) {
 	require.Contains(t, documents[1], "channel: fast")
 
 	for _, field := range []string{"team", "security", "securityScanEnabled", "resourceName"} {
-		require.Contains(t, got.err, "module-config.yaml: "+field+": has no meaning here")
+		require.Contains(t, got.err, "module-config.yaml: "+field+": is ignored")
 	}
 	require.Contains(t, got.err, "manifest: is fetched without TLS")
 }
 
-func TestWhatIsWrongWithAConfigurationOfModulectlIsSaidInItsOwnWords(t *testing.T) {
+func TestErrorsNameModulectlFields(t *testing.T) {
 	for name, test := range map[string]struct{ old, with, want string }{
-		"a misspelt field":         {"documentation:", "Documentation:", `unknown field "Documentation"`},
-		"a name without a path":    {"kyma-project.io/module/widget", "Widget", `module-config.yaml: name: "Widget"`},
-		"a wrong channel":          {"channel: fast", "channel: none", "module-config.yaml: channel: "},
-		"a wrong address":          {"repository: https://github.com/example/widget", "repository: widget", `module-config.yaml: repository: "widget" is no address`},
-		"a file that is not there": {"/widget.yaml", "/nowhere.yaml", "nowhere.yaml: 404 Not Found"},
-		"icons of no kind":         {`- {name: module-icon, link: "https://example.com/icon.svg"}`, "  3", "neither a list of name and link nor a map"},
+		"a misspelt field":      {"documentation:", "Documentation:", `unknown field "Documentation"`},
+		"a name without a path": {"kyma-project.io/module/widget", "Widget", `module-config.yaml: name: "Widget"`},
+		"a wrong channel":       {"channel: fast", "channel: none", "module-config.yaml: channel: "},
+		"a wrong address":       {"repository: https://github.com/example/widget", "repository: widget", `module-config.yaml: repository: "widget" is not a URL`},
+		"a missing file":        {"/widget.yaml", "/nowhere.yaml", "nowhere.yaml: 404 Not Found"},
+		"icons in another form": {`- {name: module-icon, link: "https://example.com/icon.svg"}`, "  3", "must be a list of entries with name and link, or a map"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := modulectlModule(t)
@@ -122,7 +122,7 @@ func TestWhatIsWrongWithAConfigurationOfModulectlIsSaidInItsOwnWords(t *testing.
 	}
 }
 
-func TestAConfigurationOfOursIsNotTakenForOneOfModulectl(t *testing.T) {
+func TestOwnConfigurationIsNotReadAsModulectl(t *testing.T) {
 	folder := copyOf(t, "testdata/widget")
 	edit(t, filepath.Join(folder, "module-config.yaml"), "channels: [regular]", "repository: https://example.com")
 	got := module(t, "lint", folder)

@@ -27,15 +27,15 @@ func newPushCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "push [FOLDER or FILE] --registry HOST[:PORT][/SUBPATH]",
 		Short: "Push a module to an OCI registry",
-		Long: `Check a module and push it as an OCM component version to an OCI registry, as
-REGISTRY/component-descriptors/<component name>:<version>, and write
+		Long: `Check a module and push it as an OCM component version to
+REGISTRY/component-descriptors/<component name>:<version>. Write its
 ModuleTemplate and ModuleReleaseMeta to standard output.
 
-Pushing the same content again changes nothing. Other content for a version that
-the registry has is refused, unless --overwrite is given.
+Pushing the same content again changes nothing. If the registry has the version
+with different content, push fails, unless you set --overwrite.
 
-Credentials are those of --username and --password-stdin, else those that
-docker login left for the registry.`,
+The credentials come from --username and --password-stdin. Without these flags,
+push uses the credentials that docker login stored for the registry.`,
 		Example: `  module push ./sample --registry registry.example.com/modules --channel regular --channel fast | kubectl apply -f -
   module push ./sample --registry 127.0.0.1:5000 --plain-http
   module push ./sample --registry registry.example.com --username ci --password-stdin < password`,
@@ -59,7 +59,7 @@ docker login left for the registry.`,
 			if result.Written {
 				command.PrintErrf("pushed %s to %s\n", result.Version, registry.Address)
 			} else {
-				command.PrintErrf("%s is in %s already, with the same content\n", result.Version, registry.Address)
+				command.PrintErrf("%s is already in %s, with the same content\n", result.Version, registry.Address)
 			}
 			return nil
 		},
@@ -71,18 +71,18 @@ docker login left for the registry.`,
 
 func (f *registryFlags) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.address, "registry", "", "registry and path in it: HOST[:PORT][/SUBPATH]")
-	flags.BoolVar(&f.plainHTTP, "plain-http", false, "speak HTTP without TLS to the registry")
-	flags.StringVar(&f.username, "username", "", "name to log in with")
+	flags.StringVar(&f.address, "registry", "", "address of the registry, with an optional path: HOST[:PORT][/SUBPATH]")
+	flags.BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP without TLS")
+	flags.StringVar(&f.username, "username", "", "user name for the registry")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
-	flags.BoolVar(&f.overwrite, "overwrite", false, "replace a version that the registry has with other content")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the version if the registry has it with different content")
 	must(command.MarkFlagRequired("registry"))
 }
 
 // registry checks the flags and finds the credentials.
 func (f *registryFlags) registry(in io.Reader) (component.Registry, error) {
 	if strings.Contains(f.address, "://") {
-		return component.Registry{}, fmt.Errorf("%w: --registry %s: leave out the scheme; --plain-http is for http", errUsage, f.address)
+		return component.Registry{}, fmt.Errorf("%w: --registry %s: leave out the scheme; for http, set --plain-http", errUsage, f.address)
 	}
 	address := strings.TrimSuffix(f.address, "/")
 	host, _, _ := strings.Cut(address, "/")
@@ -106,11 +106,11 @@ func (f *registryFlags) registry(in io.Reader) (component.Registry, error) {
 	}
 	found, err := authn.DefaultKeychain.Resolve(parsed)
 	if err != nil {
-		return component.Registry{}, fmt.Errorf("look for credentials of registry %s: %w", host, err)
+		return component.Registry{}, fmt.Errorf("find credentials for registry %s: %w", host, err)
 	}
 	login, err := found.Authorization()
 	if err != nil {
-		return component.Registry{}, fmt.Errorf("look for credentials of registry %s: %w", host, err)
+		return component.Registry{}, fmt.Errorf("find credentials for registry %s: %w", host, err)
 	}
 	registry.Username, registry.Password = login.Username, login.Password
 	return registry, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/template"
 )
 
-// requestFlags are the flags that create and push have in common.
+// requestFlags are the flags that create and push share.
 type requestFlags struct {
 	channels    []string
 	descriptor  string
@@ -23,16 +23,16 @@ type requestFlags struct {
 
 func (f *requestFlags) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringSliceVar(&f.channels, "channel", nil, "channel that gets this version, or NAME=VERSION for one that has another; may be repeated, adds to the configuration")
-	flags.StringVar(&f.descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded: the ModuleTemplate holds the component descriptor; none: it is fetched from the registry")
-	flags.StringVar(&f.kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes that charts are rendered for")
-	flags.StringVar(&f.signKey, "sign-key", "", "file with a private RSA key (PEM, PKCS1 or PKCS8) to sign the component version with")
-	flags.StringVar(&f.signature, "signature-name", "", "name of the signature; the Secret with the public key is labelled with it")
-	flags.StringVar(&f.algorithm, "signature-algorithm", component.AlgorithmPKCS1, "how to sign: "+component.AlgorithmPKCS1+" or "+component.AlgorithmPSS)
-	flags.StringVarP(&f.output, "output", "o", string(template.FormatYAML), "format of the printed resources: yaml or json")
+	flags.StringSliceVar(&f.channels, "channel", nil, "channel for this version, or NAME=VERSION for another version; repeatable, adds to the channels in the configuration")
+	flags.StringVar(&f.descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded: the ModuleTemplate contains the component descriptor; none: the server fetches it from the registry")
+	flags.StringVar(&f.kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes to render charts for")
+	flags.StringVar(&f.signKey, "sign-key", "", "file with the private RSA key (PEM, PKCS1 or PKCS8) that signs the component version")
+	flags.StringVar(&f.signature, "signature-name", "", "name of the signature; label the Secret with the public key with it")
+	flags.StringVar(&f.algorithm, "signature-algorithm", component.AlgorithmPKCS1, "signature algorithm: "+component.AlgorithmPKCS1+" or "+component.AlgorithmPSS)
+	flags.StringVarP(&f.output, "output", "o", string(template.FormatYAML), "output format of the resources: yaml or json")
 }
 
-// request checks the flags and reads the key to sign with.
+// request checks the flags and reads the signing key.
 func (f *requestFlags) request(path string) (ship.Request, error) {
 	request := ship.Request{
 		Path: path, Channels: f.channels,
@@ -54,16 +54,16 @@ func (f *requestFlags) request(path string) (ship.Request, error) {
 	return request, nil
 }
 
-// checkOutput finds a wrong format before anything is written.
+// checkOutput reports an invalid format before anything is written.
 func (f *requestFlags) checkOutput() error {
 	switch template.Format(f.output) {
 	case template.FormatYAML, template.FormatJSON:
 		return nil
 	}
-	return fmt.Errorf("%w: --output %q: yaml and json are known", template.ErrFormat, f.output)
+	return fmt.Errorf("%w: --output %q: use yaml or json", template.ErrFormat, f.output)
 }
 
-// printResult writes findings to the error stream and the resources to standard output.
+// printResult writes findings to standard error and resources to standard output.
 func (f *requestFlags) printResult(command *cobra.Command, result ship.Result, err error) error {
 	for _, finding := range result.Report.Findings {
 		command.PrintErrln(finding)

@@ -1,4 +1,6 @@
-// Package command is the command line of the module tool.
+// Package command is the command line of the module tool: lint, create and push.
+// Execute runs it and returns the exit code. The commands only read flags and
+// print results; package ship does the work.
 package command
 
 import (
@@ -17,29 +19,31 @@ import (
 
 // Exit codes.
 const (
-	// ExitDone: all was done.
+	// ExitDone means success.
 	ExitDone = 0
-	// ExitModule: the module is not right; what is wrong was printed.
+	// ExitModule means that the module has errors, which were printed.
 	ExitModule = 1
-	// ExitUsage: the command line is not right.
+	// ExitUsage means that the command line is invalid.
 	ExitUsage = 2
-	// ExitStore: the registry or the archive could not be read or written.
+	// ExitStore means that the registry or the archive could not be read or
+	// written.
 	ExitStore = 3
-	// ExitVersionExists: the registry has the version with other content.
+	// ExitVersionExists means that the registry has the version with different
+	// content.
 	ExitVersionExists = 4
 )
 
-// Streams are what the commands read and write. Resources and findings go to
-// Out, everything else to Err.
+// Streams are the inputs and outputs of the commands. Resources and lint's
+// findings go to Out, everything else to Err.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// errUsage says that the command line is not right.
+// errUsage is wrapped by errors about the command line.
 var errUsage = errors.New("wrong usage")
 
-// Execute runs the command line of a version of the program and returns the exit code.
+// Execute runs the program with the arguments and returns the exit code.
 func Execute(arguments []string, version string, streams Streams) int {
 	component.LogErrorsOnly()
 
@@ -68,8 +72,8 @@ func Execute(arguments []string, version string, streams Streams) int {
 	return exitCode(err, ran)
 }
 
-// exitCode maps an error to its exit code. An error before a command ran is
-// cobra's own, about the command line.
+// exitCode maps an error to its exit code. If no command ran, the error is
+// cobra's own and concerns the command line.
 func exitCode(err error, ran bool) int {
 	switch {
 	case !ran,
@@ -86,7 +90,7 @@ func exitCode(err error, ran bool) int {
 	return ExitStore
 }
 
-// modulePath is the one optional argument of all commands.
+// modulePath returns the only argument of a command, or the current folder.
 func modulePath(arguments []string) string {
 	if len(arguments) == 0 {
 		return "."
@@ -101,7 +105,7 @@ func oneArgument(command *cobra.Command, arguments []string) error {
 	return nil
 }
 
-// newRoot is the program with all its commands.
+// newRoot returns the program with all its commands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "module",
@@ -112,8 +116,8 @@ A module is a folder with a ` + config.FileName + `, a manifest or a Helm chart,
 optionally a default custom resource. It becomes an OCM component version in an
 OCI registry, published with a ModuleTemplate and a ModuleReleaseMeta.
 
-Exit codes: 0 done, 1 the module is not right, 2 wrong usage, 3 the registry or
-archive could not be read or written, 4 the registry has this version with other
+Exit codes: 0 done, 1 the module has errors, 2 wrong usage, 3 the registry or
+archive could not be read or written, 4 the registry has this version with different
 content.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

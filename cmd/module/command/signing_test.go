@@ -22,7 +22,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/signature"
 )
 
-// keyFile writes a new private key and returns its file and its public key in PEM.
+// keyFile writes a new private key. It returns the file and the public key in
+// PEM.
 func keyFile(t *testing.T, pkcs8 bool) (file string, public []byte) {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -40,7 +41,7 @@ func keyFile(t *testing.T, pkcs8 bool) (file string, public []byte) {
 	return file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// requireAccepted lets the server's code verify the printed ModuleTemplate.
+// requireAccepted verifies the printed ModuleTemplate with the server's code.
 func requireAccepted(t *testing.T, printed string, public []byte) {
 	t.Helper()
 	var template v1beta2.ModuleTemplate
@@ -55,13 +56,13 @@ func requireAccepted(t *testing.T, printed string, public []byte) {
 	require.NoError(t, verifier.Verify(t.Context(), template.Spec.Descriptor.Raw, template.Labels))
 }
 
-// first is the first of the printed documents, the ModuleTemplate.
+// first returns the first printed document, which is the ModuleTemplate.
 func first(out string) string {
 	template, _, _ := strings.Cut(out, "\n---\n")
 	return template
 }
 
-func TestWhatIsSignedIsAcceptedByTheServer(t *testing.T) {
+func TestServerAcceptsOurSignatures(t *testing.T) {
 	for _, algorithm := range []string{"rsa-pkcs1v15", "rsassa-pss"} {
 		for _, pkcs8 := range []bool{false, true} {
 			file, public := keyFile(t, pkcs8)
@@ -104,7 +105,7 @@ func TestASignatureIsAddedToAPushedVersionOnce(t *testing.T) {
 	requireAccepted(t, first(rotated.out), otherPublic)
 }
 
-func TestWrongUseOfSigning(t *testing.T) {
+func TestInvalidSigningFlags(t *testing.T) {
 	file, public := keyFile(t, false)
 	publicFile := filepath.Join(t.TempDir(), "public.pem")
 	require.NoError(t, os.WriteFile(publicFile, public, 0o600))
@@ -112,13 +113,13 @@ func TestWrongUseOfSigning(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"a key without a name":    {[]string{"--sign-key", file}, "--sign-key needs --signature-name"},
-		"a name without a key":    {[]string{"--signature-name", "releases"}, "--signature-name needs --sign-key"},
-		"a name that is no label": {[]string{"--sign-key", file, "--signature-name", "a b"}, `signature name "a b"`},
-		"an unknown algorithm":    {[]string{"--sign-key", file, "--signature-name", "a", "--signature-algorithm", "rot13"}, "rsa-pkcs1v15 and rsassa-pss are known"},
-		"a key that is not there": {[]string{"--sign-key", file + ".not", "--signature-name", "a"}, "read the key"},
-		"a public key":            {[]string{"--sign-key", publicFile, "--signature-name", "a"}, "private key in PEM"},
-		"a file that is no key":   {[]string{"--sign-key", "testdata/widget/module-config.yaml", "--signature-name", "a"}, "private key in PEM"},
+		"a key without a name":             {[]string{"--sign-key", file}, "--sign-key needs --signature-name"},
+		"a name without a key":             {[]string{"--signature-name", "releases"}, "--signature-name needs --sign-key"},
+		"a name that is not a label value": {[]string{"--sign-key", file, "--signature-name", "a b"}, `signature name "a b"`},
+		"an unknown algorithm":             {[]string{"--sign-key", file, "--signature-name", "a", "--signature-algorithm", "rot13"}, "use rsa-pkcs1v15 or rsassa-pss"},
+		"a missing key file":               {[]string{"--sign-key", file + ".not", "--signature-name", "a"}, "read the key"},
+		"a public key":                     {[]string{"--sign-key", publicFile, "--signature-name", "a"}, "private key in PEM"},
+		"a file without a key":             {[]string{"--sign-key", "testdata/widget/module-config.yaml", "--signature-name", "a"}, "private key in PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "archive")

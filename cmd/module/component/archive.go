@@ -8,9 +8,9 @@ import (
 	"ocm.software/ocm/api/utils/accessio"
 )
 
-// WriteArchive writes the component version into a common transport archive
-// in a folder (which must not exist yet), as the command line tool of the Open
-// Component Model reads it. Its descriptor names no registry.
+// WriteArchive writes the component version into a common transport archive in a
+// folder. The folder must not exist yet. The OCM command line tool can read the
+// archive. The descriptor names no registry.
 func WriteArchive(path string, version Version) (_ Descriptor, err error) {
 	octx := newContext()
 	composed, err := compose(octx, version, nil)

@@ -64,8 +64,8 @@ func TestPushedLayersAreBlobsBesideTheDescriptor(t *testing.T) {
 
 }
 
-// The example is what readers of descriptors are written against.
-func TestDescriptorIsLikeTheExample(t *testing.T) {
+// Readers of descriptors are written against the example.
+func TestDescriptorMatchesTheExample(t *testing.T) {
 	address := newRegistry(t)
 	outcome, err := component.Registry{Address: address + "/modules", PlainHTTP: true}.Push(sample("kind: ConfigMap\n"), false)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestPushOfASignedVersionAgainKeepsTheSignature(t *testing.T) {
 	require.Contains(t, string(text), `"name":"releases"`)
 }
 
-func TestPushToARegistryThatWantsALogin(t *testing.T) {
+func TestPushWithLogin(t *testing.T) {
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, ok := r.BasicAuth(); !ok || name != "ci" || password != "secret" {
@@ -135,10 +135,10 @@ func TestPushToARegistryThatWantsALogin(t *testing.T) {
 	target := component.Registry{Address: strings.TrimPrefix(server.URL, "http://"), PlainHTTP: true}
 
 	_, err := target.Push(sample("kind: ConfigMap\n"), false)
-	require.ErrorContains(t, err, "look into registry "+target.Address)
+	require.ErrorContains(t, err, "read registry "+target.Address)
 	target.Username, target.Password = "ci", "wrong"
 	_, err = target.Push(sample("kind: ConfigMap\n"), false)
-	require.ErrorContains(t, err, "look into registry "+target.Address)
+	require.ErrorContains(t, err, "read registry "+target.Address)
 	require.NotContains(t, err.Error(), "wrong")
 
 	target.Username, target.Password = "ci", "secret"
@@ -147,7 +147,7 @@ func TestPushToARegistryThatWantsALogin(t *testing.T) {
 	require.True(t, outcome.Written)
 }
 
-func TestPushToARegistryThatIsNotThereNamesIt(t *testing.T) {
+func TestErrorNamesAnUnreachableRegistry(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := strings.TrimPrefix(server.URL, "http://")
 	server.Close()
@@ -174,7 +174,7 @@ func TestArchiveHoldsTheSameBlobsAsARegistry(t *testing.T) {
 	require.Equal(t, "kind: ConfigMap\n", string(data))
 }
 
-func TestPushRefusesOtherContentForAVersionUnlessTold(t *testing.T) {
+func TestPushRefusesDifferentContentWithoutOverwrite(t *testing.T) {
 	target := component.Registry{Address: newRegistry(t), PlainHTTP: true}
 	_, err := target.Push(sample("kind: ConfigMap\n"), false)
 	require.NoError(t, err)

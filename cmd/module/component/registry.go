@@ -14,34 +14,35 @@ import (
 	"ocm.software/ocm/api/tech/oci/identity"
 )
 
-// ErrVersionExists says that the registry holds the version already, with
-// other content.
-var ErrVersionExists = errors.New("this version exists with other content")
+// ErrVersionExists means that the registry already has the version, but with
+// different content.
+var ErrVersionExists = errors.New("this version exists with different content")
 
-// Registry is an OCI registry that component versions are pushed to.
+// Registry is an OCI registry to push component versions to.
 type Registry struct {
-	// Address is HOST[:PORT][/SUBPATH], without a scheme. Component versions
-	// are at ADDRESS/component-descriptors/<component name>:<version>.
+	// Address is HOST[:PORT][/SUBPATH], without a scheme. Push writes to
+	// ADDRESS/component-descriptors/<component name>:<version>.
 	Address string
-	// PlainHTTP speaks HTTP without TLS to the registry, and says so in the
-	// descriptor (an address that begins with http://).
+	// PlainHTTP uses HTTP without TLS. The descriptor then has an address that
+	// begins with http://.
 	PlainHTTP bool
-	// Username and Password are sent to the registry when Username is set.
+	// Username and Password are the credentials for the registry. They are used
+	// if Username is set.
 	Username, Password string
 }
 
-// Outcome is what a push found and did.
+// Outcome is the result of a push.
 type Outcome struct {
-	// Descriptor is the one that the registry holds now.
+	// Descriptor is the descriptor that the registry has now.
 	Descriptor Descriptor
-	// Written is false when the registry held the same content already.
+	// Written is false if the registry already had the same content.
 	Written bool
 }
 
-// Push writes the component version into the registry. Content that is there
-// already is left alone, so a push may be repeated; a signature that it lacks is
-// added. A version that is there with other content gives ErrVersionExists, unless
-// overwrite is set.
+// Push writes the component version into the registry. It does not write content
+// that the registry already has, so a push can be repeated, but it adds a missing
+// signature. If the version exists with different content, Push returns
+// ErrVersionExists unless overwrite is true.
 func (r Registry) Push(version Version, overwrite bool) (_ Outcome, err error) {
 	octx := newContext()
 	spec := ocireg.NewRepositorySpec(r.url())
@@ -59,7 +60,7 @@ func (r Registry) Push(version Version, overwrite bool) (_ Outcome, err error) {
 
 	stored, err := storedDescriptor(repository, version)
 	if err != nil && !ocmerrors.IsErrNotFound(err) {
-		return Outcome{}, fmt.Errorf("look into registry %s: %w", r.Address, err)
+		return Outcome{}, fmt.Errorf("read registry %s: %w", r.Address, err)
 	}
 	if exists := err == nil; exists {
 		different, err := differences(stored.descriptor, composed.GetDescriptor())
@@ -75,7 +76,7 @@ func (r Registry) Push(version Version, overwrite bool) (_ Outcome, err error) {
 				return Outcome{}, err
 			}
 		case !overwrite:
-			return Outcome{}, fmt.Errorf("component %s in registry %s: %w: %s",
+			return Outcome{}, fmt.Errorf("component %s in registry %s: %w: %s; push a new version, or replace this one with --overwrite",
 				version, r.Address, ErrVersionExists, strings.Join(different, "; "))
 		}
 	}
@@ -117,17 +118,17 @@ func storedDescriptor(repository cpi.Repository, version Version) (_ Descriptor,
 	return Descriptor{descriptor: stored.GetDescriptor().Copy()}, nil
 }
 
-// resign makes the descriptor that is about to replace a stored one of the same
-// content carry the stored one's signatures and time, and the new signature.
+// resign copies the signatures and the creation time of the stored descriptor,
+// which has the same content, to the fresh one and adds the new signature.
 func resign(fresh, stored *compdesc.ComponentDescriptor, signing *Signing) error {
 	fresh.CreationTime = stored.CreationTime
 	fresh.Signatures = stored.Signatures.Copy()
 	return signing.sign(fresh)
 }
 
-// differences names what differs between a stored and a new descriptor, apart
-// from what changes without a change of the module: where it was stored
-// before, when, and who signed it.
+// differences describes how the content of two descriptors differs. It ignores
+// the repository contexts, the creation time and the signatures, because they
+// change without a change of the module.
 func differences(stored, fresh *compdesc.ComponentDescriptor) ([]string, error) {
 	storedDigests, freshDigests := contentDigests(stored), contentDigests(fresh)
 	var different []string
@@ -142,7 +143,7 @@ func differences(stored, fresh *compdesc.ComponentDescriptor) ([]string, error) 
 	}
 	for _, resource := range stored.Resources {
 		if _, kept := freshDigests[resource.Name]; !kept {
-			different = append(different, "resource "+resource.Name+" is gone")
+			different = append(different, "resource "+resource.Name+" was removed")
 		}
 	}
 	if len(different) > 0 {
@@ -157,7 +158,7 @@ func differences(stored, fresh *compdesc.ComponentDescriptor) ([]string, error) 
 		return nil, err
 	}
 	if !bytes.Equal(storedBytes, freshBytes) {
-		different = append(different, "the descriptor's metadata differ")
+		different = append(different, "the descriptor's metadata differs")
 	}
 	return different, nil
 }
@@ -179,8 +180,7 @@ func comparableBytes(descriptor *compdesc.ComponentDescriptor) ([]byte, error) {
 	reduced.Signatures = nil
 	reduced.CreationTime = nil
 	for i := range reduced.Resources {
-		// The digest identifies the content; how a store names its blob is its
-		// own affair.
+		// The digest identifies the content. The access depends on the store.
 		reduced.Resources[i].Access = nil
 	}
 	data, err := compdesc.Encode(reduced, compdesc.SchemaVersion("v2"), compdesc.DefaultJSONCodec)

@@ -20,32 +20,33 @@ import (
 	"ocm.software/ocm/api/tech/signing/signutils"
 )
 
-// Algorithms to sign with.
+// Signature algorithms.
 const (
-	// AlgorithmPKCS1 is RSASSA-PKCS1-V1_5, which all readers of component
-	// descriptors verify.
+	// AlgorithmPKCS1 is RSASSA-PKCS1-V1_5. All readers of component descriptors
+	// can verify it.
 	AlgorithmPKCS1 = "rsa-pkcs1v15"
-	// AlgorithmPSS is RSASSA-PSS; its signatures differ each time.
+	// AlgorithmPSS is RSASSA-PSS. Its signatures differ each time.
 	AlgorithmPSS = "rsassa-pss"
 )
 
-// ErrSigning says that a component version cannot be signed as asked.
+// ErrSigning means that a component version cannot be signed as requested.
 var ErrSigning = errors.New("cannot sign")
 
-// Signing says how a component version is signed.
+// Signing holds the key and the algorithm for a signature.
 type Signing struct {
-	// Name of the signature. The Secret with the public key is labelled with it.
+	// Name of the signature. The Secret with the public key has it as the value
+	// of its label.
 	Name    string
 	private *rsa.PrivateKey
 	handler signing.SignatureHandler
 }
 
 // LoadSigning reads a private RSA key (PKCS1 or PKCS8, PEM, not encrypted) from a
-// file. The name must fit a label's value. Errors wrap ErrSigning and never hold
-// anything of the file.
+// file. The name must be a valid label value. Errors wrap ErrSigning and never
+// contain any content of the file.
 func LoadSigning(file, name, algorithm string) (*Signing, error) {
 	if problems := validation.IsValidLabelValue(name); name == "" || len(problems) > 0 {
-		return nil, fmt.Errorf("%w: signature name %q: it must be a label value and not empty %s", ErrSigning, name, strings.Join(problems, "; "))
+		return nil, fmt.Errorf("%w: signature name %q: must be a non-empty label value %s", ErrSigning, name, strings.Join(problems, "; "))
 	}
 	s := &Signing{Name: name}
 	switch algorithm {
@@ -54,7 +55,7 @@ func LoadSigning(file, name, algorithm string) (*Signing, error) {
 	case AlgorithmPSS:
 		s.handler = psshandler.NewHandler()
 	default:
-		return nil, fmt.Errorf("%w: signature algorithm %q: %s and %s are known", ErrSigning, algorithm, AlgorithmPKCS1, AlgorithmPSS)
+		return nil, fmt.Errorf("%w: unknown signature algorithm %q: use %s or %s", ErrSigning, algorithm, AlgorithmPKCS1, AlgorithmPSS)
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -62,16 +63,16 @@ func LoadSigning(file, name, algorithm string) (*Signing, error) {
 	}
 	block, _ := pem.Decode(content)
 	if block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
-		return nil, fmt.Errorf("%w: key %s: it must be a private key in PEM", ErrSigning, file)
+		return nil, fmt.Errorf("%w: key %s: must be a private key in PEM", ErrSigning, file)
 	}
 	if s.private, err = rsahandler.ParsePrivateKey(content); err != nil {
-		return nil, fmt.Errorf("%w: key %s: it must be an RSA key in PKCS1 or PKCS8 that is not encrypted", ErrSigning, file)
+		return nil, fmt.Errorf("%w: key %s: must be an unencrypted RSA key in PKCS1 or PKCS8", ErrSigning, file)
 	}
 	return s, nil
 }
 
-// sign puts the signature into a descriptor whose resources have their digests,
-// in place of one of the same name.
+// sign adds the signature to a descriptor, or replaces the signature with the
+// same name. The resources of the descriptor must have their digests.
 func (s *Signing) sign(descriptor *compdesc.ComponentDescriptor) error {
 	if err := descriptor.IsNormalizeable(); err != nil {
 		return fmt.Errorf("%w component %s:%s: %w", ErrSigning, descriptor.Name, descriptor.Version, err)
@@ -98,9 +99,9 @@ func (s *Signing) sign(descriptor *compdesc.ComponentDescriptor) error {
 	return nil
 }
 
-// portable brings a signature into a form that the library verifies. Its handler
-// for PSS signs with a media type of its own and verifies only that of PKCS1v1.5
-// and PEM (seen in v0.48.0), so the former becomes the latter.
+// portable changes a signature into a form that the OCM library can verify. Its
+// PSS handler signs with its own media type but only verifies the media types of
+// PKCS1v1.5 and PEM (seen in v0.48.0), so portable changes the former to PEM.
 func portable(made *signing.Signature) error {
 	if made.MediaType != psshandler.MediaType {
 		return nil
@@ -113,8 +114,9 @@ func portable(made *signing.Signature) error {
 	return nil
 }
 
-// signed tells whether the descriptor carries this very signature: of this name,
-// algorithm and key, over what it says now, and in a form that the library verifies.
+// signed reports whether the descriptor has this signature: the same name,
+// algorithm and key, over its present content, and in a form that the OCM library
+// can verify.
 func (s *Signing) signed(descriptor *compdesc.ComponentDescriptor) bool {
 	carried := descriptor.Signatures.GetByName(s.Name)
 	if carried == nil || carried.Signature.Algorithm != s.handler.Algorithm() {

@@ -1,6 +1,7 @@
-// Package component writes modules as OCM component versions: into an OCI
-// registry or into an archive (CTF) in a folder. It knows nothing of
-// Kubernetes; what goes into a component version comes from package layers.
+// Package component writes modules as OCM component versions, either into an OCI
+// registry (Registry.Push) or into a common transport archive in a folder
+// (WriteArchive). It knows nothing about Kubernetes. Package layers provides the
+// content.
 package component
 
 import (
@@ -23,31 +24,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
 
-// Version says what a component version consists of. Equal values give equal
-// bytes in every registry, but for signatures with PSS: nothing in it depends on
-// time or order of files.
+// Version describes the content of a component version. Equal values give equal
+// bytes in every registry, except for PSS signatures: nothing depends on the time
+// or on the order of files.
 type Version struct {
 	// Name is the component name, such as kyma-project.io/module/sample.
 	Name string
 	// Version is a semantic version.
 	Version string
-	// Provider names who ships the component.
+	// Provider is the organization that ships the component.
 	Provider string
 	// Layers become the resources of the component version, in this order.
 	Layers []layers.Layer
-	// Signing says how it is signed; nil leaves it unsigned.
+	// Signing signs the component version. Nil leaves it unsigned.
 	Signing *Signing
 }
 
-// String is NAME:VERSION, as people write it.
+// String returns NAME:VERSION.
 func (v Version) String() string { return v.Name + ":" + v.Version }
 
-// Descriptor is a component descriptor in schema v2 as it is stored.
+// Descriptor is a stored component descriptor in schema v2.
 type Descriptor struct {
 	descriptor *compdesc.ComponentDescriptor
 }
 
-// JSON is the descriptor in schema v2, the form that a ModuleTemplate embeds.
+// JSON returns the descriptor in schema v2, the form that a ModuleTemplate
+// embeds.
 func (d Descriptor) JSON() ([]byte, error) {
 	data, err := compdesc.Encode(d.descriptor, compdesc.SchemaVersion("v2"), compdesc.DefaultJSONCodec)
 	if err != nil {
@@ -56,7 +58,8 @@ func (d Descriptor) JSON() ([]byte, error) {
 	return data, nil
 }
 
-// ResourceDigests maps the name of each resource to the digest of its blob.
+// ResourceDigests returns the digest of each resource's blob by the resource's
+// name.
 func (d Descriptor) ResourceDigests() (map[string]string, error) {
 	digests := make(map[string]string, len(d.descriptor.Resources))
 	for _, resource := range d.descriptor.Resources {
@@ -75,20 +78,20 @@ func (d Descriptor) ResourceDigests() (map[string]string, error) {
 	return digests, nil
 }
 
-// LogErrorsOnly silences the OCM library's own log below errors: it writes a
-// warning for each connection without TLS, which whoever asked for PlainHTTP
-// knows. The log is one for the whole process, so the program decides.
+// LogErrorsOnly silences warnings of the OCM library, which logs one for each
+// connection without TLS. A caller who sets PlainHTTP knows this already. The
+// library has one log for the whole process, so the program must call this.
 func LogErrorsOnly() {
 	ocmlog.Context().SetDefaultLevel(logging.ErrorLevel)
 }
 
-// newContext is an OCM context of our own, with nothing configured from the
-// user's home: what is written depends on the arguments alone.
+// newContext returns an OCM context that does not read any configuration from the
+// user's home directory. The result therefore depends only on the arguments.
 func newContext() cpi.Context {
 	return cpi.New(datacontext.MODE_EXTENDED)
 }
 
-// compose builds the component version in memory. The caller closes it.
+// compose builds the component version in memory. The caller must close it.
 func compose(octx cpi.Context, version Version, context runtime.TypedObject) (_ cpi.ComponentVersionAccess, err error) {
 	composed := composition.NewComponentVersion(octx, version.Name, version.Version)
 	defer func() {
@@ -100,7 +103,7 @@ func compose(octx cpi.Context, version Version, context runtime.TypedObject) (_ 
 	descriptor.Provider.Name = metav1.ProviderName(version.Provider)
 	if context != nil {
 		if err := descriptor.AddRepositoryContext(context); err != nil {
-			return nil, fmt.Errorf("note the registry in component %s: %w", version, err)
+			return nil, fmt.Errorf("record the registry in component %s: %w", version, err)
 		}
 	}
 	for _, layer := range version.Layers {

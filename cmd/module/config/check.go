@@ -13,7 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/statecheck"
 )
 
-// Patterns and lengths are those of the API's schema (docs/contract.md#resources).
+// The patterns and lengths are the same as in the API's schema
+// (docs/contract.md#resources).
 const (
 	maxComponentName = 255
 	maxModuleName    = 64
@@ -22,16 +23,16 @@ const (
 	reservedChannel  = "none"
 )
 
-// Problem is something in the configuration that is not right.
+// Problem is one error or warning about the configuration.
 type Problem struct {
 	// Field is the path of the field, such as resources[1].link.
 	Field string
-	// Message says what is wrong and what would be right.
+	// Message says what is wrong and how to correct it.
 	Message string
 }
 
-// Check names everything in the configuration that the API would refuse or that
-// contradicts itself. It reads no other file.
+// Check returns everything in the configuration that the API would refuse, and
+// all contradictions. It reads no other file.
 func (m Module) Check() []Problem {
 	var problems problemList
 	m.checkNames(&problems)
@@ -60,18 +61,18 @@ func (m Module) checkNames(problems *problemList) {
 	case m.Name == "":
 		problems.add("name", "is missing: the name of the OCM component, such as kyma-project.io/module/sample")
 	case len(m.Name) > maxComponentName:
-		problems.add("name", "has %d characters; %d are allowed", len(m.Name), maxComponentName)
+		problems.add("name", "has %d characters; at most %d are allowed", len(m.Name), maxComponentName)
 	case !componentName.MatchString(m.Name):
-		problems.add("name", "%q is no component name: a DNS name and at least one path segment in lower case, such as kyma-project.io/module/sample", m.Name)
+		problems.add("name", "%q is not a component name: use a DNS name and at least one path segment in lower case, such as kyma-project.io/module/sample", m.Name)
 	}
 	moduleName := regexp.MustCompile(`^[a-z]{3,}(-[a-z]{3,})*$`)
 	switch {
 	case m.ModuleName == "":
 		problems.add("moduleName", "is missing: the name that a Kyma lists, such as sample")
 	case len(m.ModuleName) > maxModuleName:
-		problems.add("moduleName", "has %d characters; %d are allowed", len(m.ModuleName), maxModuleName)
+		problems.add("moduleName", "has %d characters; at most %d are allowed", len(m.ModuleName), maxModuleName)
 	case !moduleName.MatchString(m.ModuleName):
-		problems.add("moduleName", "%q is no module name: words of at least three letters a-z, joined by '-'", m.ModuleName)
+		problems.add("moduleName", "%q is not a module name: use words of at least three letters a-z, joined by '-'", m.ModuleName)
 	}
 	if m.Version == "" {
 		problems.add("version", "is missing: a semantic version such as 1.0.0")
@@ -80,32 +81,32 @@ func (m Module) checkNames(problems *problemList) {
 	}
 }
 
-// checkVersion wants what the API's schema wants: a semantic version without a
-// leading v and without build metadata.
+// checkVersion applies the rules of the API's schema: a semantic version without
+// a leading v and without build metadata.
 func checkVersion(problems *problemList, field, version string) {
 	parsed, err := semver.StrictNewVersion(version)
 	switch {
 	case err != nil:
-		problems.add(field, "%q is no semantic version such as 1.0.0 or 1.0.0-rc.1: %v", version, err)
+		problems.add(field, "%q is not a semantic version such as 1.0.0 or 1.0.0-rc.1: %v", version, err)
 	case parsed.Metadata() != "":
-		problems.add(field, "%q has build metadata (+%s), which a tag in a registry cannot have", version, parsed.Metadata())
+		problems.add(field, "%q has build metadata (+%s), which a registry tag cannot contain", version, parsed.Metadata())
 	case len(version) > maxVersion:
-		problems.add(field, "%q has %d characters; %d are allowed", version, len(version), maxVersion)
+		problems.add(field, "%q has %d characters; at most %d are allowed", version, len(version), maxVersion)
 	}
 }
 
 func (m Module) checkSources(problems *problemList) {
 	switch {
 	case len(m.Manifest) == 0 && m.Chart == "":
-		problems.add("manifest", "is missing: give either manifest or chart")
+		problems.add("manifest", "is missing: set either manifest or chart")
 	case len(m.Manifest) > 0 && m.Chart != "":
-		problems.add("chart", "excludes manifest: give either of them")
+		problems.add("chart", "excludes manifest: set only one of them")
 	}
 	if m.Values != "" && m.Chart == "" {
-		problems.add("values", "belong to a chart, and there is none")
+		problems.add("values", "need a chart, but chart is not set")
 	}
 	if m.ClusterScoped && m.DefaultCR == "" {
-		problems.add("clusterScoped", "speaks of the default custom resource, and there is no defaultCR")
+		problems.add("clusterScoped", "describes the default custom resource, but defaultCR is not set")
 	}
 	if m.Target != "" && m.Target != v1beta2.TargetControlPlane && m.Target != v1beta2.TargetRemote {
 		problems.add("target", "%q is neither %q nor %q", m.Target, v1beta2.TargetControlPlane, v1beta2.TargetRemote)
@@ -132,7 +133,7 @@ func (m Module) checkAnnotations(problems *problemList) {
 func (m Module) checkLinks(problems *problemList) {
 	checkLink := func(field, link string) {
 		if parsed, err := url.Parse(link); err != nil || parsed.Scheme == "" {
-			problems.add(field, "%q is no address such as https://example.com/file", link)
+			problems.add(field, "%q is not a URL such as https://example.com/file", link)
 		}
 	}
 	if m.Info != nil {
@@ -155,7 +156,7 @@ func (m Module) checkLinks(problems *problemList) {
 		case resource.Name == "":
 			problems.add(fmt.Sprintf("resources[%d].name", i), "is missing")
 		case seen[resource.Name]:
-			problems.add(fmt.Sprintf("resources[%d].name", i), "%q is there twice", resource.Name)
+			problems.add(fmt.Sprintf("resources[%d].name", i), "%q occurs twice", resource.Name)
 		}
 		seen[resource.Name] = true
 		checkLink(fmt.Sprintf("resources[%d].link", i), resource.Link)
@@ -188,16 +189,16 @@ func (m Module) checkState(problems *problemList) {
 		}
 	}
 	if len(m.CustomStateChecks) > 0 && m.DefaultCR == "" {
-		problems.add("customStateChecks", "read the default custom resource, and there is no defaultCR")
+		problems.add("customStateChecks", "need a default custom resource, but defaultCR is not set")
 	}
 }
 
-// Channel is a channel and the version it has.
+// Channel is a channel and its version.
 type Channel struct {
 	Name, Version string
 }
 
-// ParseChannel reads NAME or NAME=VERSION; without a version it is the given one.
+// ParseChannel parses NAME or NAME=VERSION. The given version is the default.
 func ParseChannel(text, version string) (Channel, error) {
 	name, other, explicit := strings.Cut(text, "=")
 	if explicit {
@@ -205,7 +206,7 @@ func ParseChannel(text, version string) (Channel, error) {
 	}
 	switch {
 	case !regexp.MustCompile(`^[a-z]{3,}$`).MatchString(name) || len(name) > maxChannel:
-		return Channel{}, fmt.Errorf("channel %q: a channel's name has 3 to %d letters a-z", text, maxChannel)
+		return Channel{}, fmt.Errorf("channel %q: use a name of 3 to %d letters a-z", text, maxChannel)
 	case name == reservedChannel:
 		return Channel{}, fmt.Errorf("channel %q: the name %q is reserved", text, reservedChannel)
 	}

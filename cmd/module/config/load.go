@@ -11,13 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrInvalid says that a configuration file cannot be read or is not right. The
-// error that wraps it names file and field.
+// ErrInvalid means that a configuration file cannot be read or is invalid. The error that wraps it names the file and
+// the field.
 var ErrInvalid = errors.New("module configuration is not valid")
 
-// Load reads the configuration at a path: a file, or a folder with a FileName
-// in it. Unknown fields are refused, so that a typing error is no silent
-// default. What is wrong with the content is told by Check.
+// Load reads the configuration at a path: a file, or a folder with a FileName in it. It refuses unknown fields, so that
+// a typing error does not silently select a default. Module.Check checks the content.
 func Load(path string) (Module, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,8 +43,8 @@ func Load(path string) (Module, error) {
 	return module, nil
 }
 
-// parse reads a configuration, ours or modulectl's. Fields that there are not are refused, upper and lower case counting:
-// what is not read is no silent default.
+// parse reads a configuration of our own or of modulectl. It refuses unknown fields, and field names in the wrong case,
+// so that no field is silently ignored.
 func parse(data []byte) (Module, error) {
 	var module Module
 	raw, err := yaml.YAMLToJSONStrict(data)

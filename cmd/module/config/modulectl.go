@@ -13,7 +13,7 @@ import (
 )
 
 // modulectl is the configuration file of modulectl (https://github.com/kyma-project/modulectl), the module tool of
-// Kyma's own Lifecycle Manager, with the fields of its versions so far.
+// Kyma's own Lifecycle Manager. It has the fields of all versions so far.
 type modulectl struct {
 	Name                string                     `json:"name"`
 	Version             string                     `json:"version"`
@@ -35,14 +35,15 @@ type modulectl struct {
 	Beta                bool                       `json:"beta"`
 	Namespace           string                     `json:"namespace"`
 
-	// These have no meaning here.
+	// These fields have no effect here.
 	Team                string `json:"team"`
 	Security            string `json:"security"`
 	SecurityScanEnabled *bool  `json:"securityScanEnabled"`
 	ResourceName        string `json:"resourceName"`
 }
 
-// isModulectl tells whether top-level fields are those of modulectl: it has no moduleName, and others that we do not have.
+// isModulectl reports whether the top-level fields come from modulectl: no moduleName, and at least one field that only
+// modulectl has.
 func isModulectl(fields map[string]json.RawMessage) bool {
 	if _, ours := fields["moduleName"]; ours {
 		return false
@@ -57,7 +58,7 @@ func isModulectl(fields map[string]json.RawMessage) bool {
 	return false
 }
 
-// module is the same module as we describe it.
+// module converts the configuration.
 func (m modulectl) module() Module {
 	module := Module{
 		Name: m.Name, ModuleName: path.Base(m.Name), Version: m.Version, DefaultCR: m.DefaultCR,
@@ -87,7 +88,7 @@ func (m modulectl) module() Module {
 	for _, resource := range m.Resources {
 		module.Resources = append(module.Resources, v1beta2.Resource(resource))
 	}
-	// As modulectl has it, who inspects the module finds its manifest.
+	// Like modulectl, so that the manifest can be found in the ModuleTemplate.
 	const rawManifest = "raw-manifest"
 	if IsURL(m.Manifest) && !slices.ContainsFunc(m.Resources, func(l link) bool { return l.Name == rawManifest }) {
 		module.Resources = append(module.Resources, v1beta2.Resource{Name: rawManifest, Link: m.Manifest})
@@ -96,31 +97,31 @@ func (m modulectl) module() Module {
 	return module
 }
 
-// warnings name what is set and has no meaning here.
+// warnings returns the fields that are set but have no effect, and sources without TLS.
 func (m modulectl) warnings() []Problem {
 	var warnings problemList
 	if m.ResourceName != "" {
-		warnings.add("resourceName", "has no meaning here: a ModuleTemplate has the name of the module and its version, by which a ModuleReleaseMeta finds it")
+		warnings.add("resourceName", "is ignored: a ModuleTemplate is named after its module and version, because a ModuleReleaseMeta finds it by this name")
 	}
 	if m.Team != "" {
-		warnings.add("team", "has no meaning here: no team is written into the component version")
+		warnings.add("team", "is ignored: no team is written into the component version")
 	}
 	if m.Security != "" {
-		warnings.add("security", "has no meaning here: the file is not read, and no labels for security scanners are written into the component version")
+		warnings.add("security", "is ignored: the file is not read, and no labels for security scanners are written into the component version")
 	}
 	if m.SecurityScanEnabled != nil && *m.SecurityScanEnabled {
-		warnings.add("securityScanEnabled", "has no meaning here: no labels for security scanners are written into the component version")
+		warnings.add("securityScanEnabled", "is ignored: no labels for security scanners are written into the component version")
 	}
 	for field, source := range map[string]string{"manifest": m.Manifest, "defaultCR": m.DefaultCR} {
 		if strings.HasPrefix(source, "http://") {
-			warnings.add(field, "is fetched without TLS: whoever is on the way may change it")
+			warnings.add(field, "is fetched without TLS, so anyone on the network path can change it; use https")
 		}
 	}
 	slices.SortStableFunc(warnings, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
 	return warnings
 }
 
-// fieldOfModulectl is what a field of ours is called there.
+// fieldOfModulectl returns modulectl's name of one of our fields.
 func fieldOfModulectl(field string) string {
 	switch {
 	case field == "moduleName":
@@ -131,13 +132,13 @@ func fieldOfModulectl(field string) string {
 	return strings.TrimPrefix(field, "info.")
 }
 
-// IsURL tells whether a file is to be fetched by HTTP.
+// IsURL reports whether a source is fetched by HTTP.
 func IsURL(source string) bool {
 	parsed, err := url.Parse(source)
 	return err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http") && parsed.Host != ""
 }
 
-// links are names with addresses: a list of name and link, or a map.
+// links are names with URLs: a list of entries with name and link, or a map.
 type links []link
 
 type link struct {
@@ -145,7 +146,7 @@ type link struct {
 	Link string `json:"link"`
 }
 
-// UnmarshalJSON takes a list or a map.
+// UnmarshalJSON accepts a list or a map.
 func (l *links) UnmarshalJSON(data []byte) error {
 	var list []link
 	if err := json.Unmarshal(data, &list); err == nil {
@@ -154,7 +155,7 @@ func (l *links) UnmarshalJSON(data []byte) error {
 	}
 	var byName map[string]string
 	if err := json.Unmarshal(data, &byName); err != nil {
-		return fmt.Errorf("neither a list of name and link nor a map of names to links: %s", data)
+		return fmt.Errorf("must be a list of entries with name and link, or a map of names to links: %s", data)
 	}
 	*l = nil
 	for _, name := range slices.Sorted(maps.Keys(byName)) {

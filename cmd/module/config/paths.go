@@ -8,7 +8,7 @@ import (
 // Paths is one path or a list of paths.
 type Paths []string
 
-// UnmarshalJSON takes a string or a list of strings.
+// UnmarshalJSON accepts a string or a list of strings.
 func (p *Paths) UnmarshalJSON(data []byte) error {
 	var one string
 	if err := json.Unmarshal(data, &one); err == nil {
@@ -21,13 +21,13 @@ func (p *Paths) UnmarshalJSON(data []byte) error {
 	}
 	var many []string
 	if err := json.Unmarshal(data, &many); err != nil {
-		return fmt.Errorf("neither a path nor a list of paths: %s", data)
+		return fmt.Errorf("must be a path or a list of paths: %s", data)
 	}
 	*p = many
 	return nil
 }
 
-// MarshalJSON writes a single path as a string, as people do.
+// MarshalJSON writes a single path as a string.
 func (p Paths) MarshalJSON() ([]byte, error) {
 	if len(p) == 1 {
 		return json.Marshal(p[0])

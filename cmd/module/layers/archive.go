@@ -7,13 +7,14 @@ import (
 	"fmt"
 )
 
-// entry is a file in an archive; name has forward slashes.
+// entry is a file in an archive. Its name has forward slashes.
 type entry struct {
 	name string
 	data []byte
 }
 
-// archive writes a tar of regular files that depends on names and content only.
+// archive writes a tar of regular files. The result depends only on names and
+// content.
 func archive(entries []entry) ([]byte, error) {
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)
@@ -37,8 +38,8 @@ func archive(entries []entry) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// compress gives equal bytes for equal input within one build of this program;
-// another version of Go's compressor may pack differently.
+// compress returns equal bytes for equal input within one build of this program.
+// Another version of Go's compressor may return other bytes.
 func compress(data []byte) ([]byte, error) {
 	var buffer bytes.Buffer
 	writer := gzip.NewWriter(&buffer)

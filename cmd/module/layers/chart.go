@@ -10,8 +10,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// readChart takes an archive as it is, and packs a directory like `helm
-// package` does (its .helmignore is honoured), but without time stamps.
+// readChart ships a chart archive unchanged. It packs a directory like `helm
+// package` does and honors .helmignore, but it writes no timestamps.
 func (c *Content) readChart(location string) error {
 	loaded, err := loader.Load(location)
 	if err != nil {

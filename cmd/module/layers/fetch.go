@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the fetching of one file, maxFetched its size: a layer has no more.
+	// fetchTimeout limits the time for one file, maxFetched its size, which is also the maximum size of a layer.
 	fetchTimeout = time.Minute
 	maxFetched   = 16 << 20
 )
 
-// fetch reads a file from an address, as configurations of modulectl have them.
+// fetch reads a file by HTTP. Configurations of modulectl may refer to files by URL.
 func fetch(address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
@@ -35,7 +35,7 @@ func fetch(address string) ([]byte, error) {
 		return nil, fmt.Errorf("fetch %s: %w", address, err)
 	}
 	if len(data) > maxFetched {
-		return nil, fmt.Errorf("fetch %s: it has more than %d bytes", address, maxFetched)
+		return nil, fmt.Errorf("fetch %s: the file is larger than %d bytes", address, maxFetched)
 	}
 	return data, nil
 }

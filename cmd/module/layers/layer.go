@@ -1,6 +1,7 @@
-// Package layers reads what a module's configuration points to and turns it
-// into the layers of a component version. Equal input gives equal bytes: no
-// time stamps, no owners, names in order.
+// Package layers reads the files that a module's configuration refers to and
+// turns them into the layers of a component version. Read is its entry point.
+// Equal input gives equal bytes: the archives have no timestamps and no owners,
+// and their entries are sorted.
 package layers
 
 import (
@@ -9,8 +10,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// Names of resources in the component version, which are also their types
-// where no type is given below (docs/design/install-and-drift.md#layer-types).
+// Names of resources in the component version. A name is also the resource's
+// type, unless a different type is listed below
+// (docs/design/install-and-drift.md#layer-types).
 const (
 	NameRawManifest = "raw-manifest"
 	NameHelmChart   = "helm-chart"
@@ -26,21 +28,22 @@ const (
 	TypeDefaultCR   = "default-cr"
 )
 
-// Media types of layers. A reader tells a single YAML file from an archive of
-// a directory by them.
+// Media types of layers. They distinguish a single YAML file from the archive of
+// a directory.
 const (
 	MediaTypeYAML  = "application/x-yaml"
 	MediaTypeTar   = "application/x-tar"
 	MediaTypeChart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// ErrInput says that a file of the module cannot be used. The error that wraps
+// ErrInput means that a file of the module cannot be used. The error that wraps
 // it names the file.
 var ErrInput = errors.New("module content is not usable")
 
-// ErrKustomize says that the content is input for kustomize. Lifecycle Manager
-// installs what kustomize builds, and does not run it (docs/contract.md#generations).
-var ErrKustomize = errors.New("kustomize input is not installed; ship what `kustomize build` prints as the manifest")
+// ErrKustomize means that the content is input for kustomize. Lifecycle Manager
+// does not run kustomize, so the module must ship its output
+// (docs/contract.md#generations).
+var ErrKustomize = errors.New("kustomize input is not supported; ship the output of `kustomize build` as the manifest")
 
 // Layer is one resource of the component version.
 type Layer struct {
@@ -48,22 +51,24 @@ type Layer struct {
 	Data                  []byte
 }
 
-// File is a file of the module. Path is as the user would write it.
+// File is a file of the module. Path is in the form that the user would write.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// Content is all that a module consists of.
+// Content is everything that a module consists of.
 type Content struct {
-	// Layers in the order in which they are stored.
+	// Layers in storage order.
 	Layers []Layer
 	// Manifests are the files of a raw manifest.
 	Manifests []File
-	// Chart is the Helm chart at ChartPath, with its Values; nil without one.
+	// Chart is the Helm chart at ChartPath, with its Values. Nil if the module
+	// has no chart.
 	Chart     *chart.Chart
 	ChartPath string
 	Values    map[string]any
-	// DefaultCR is the file with the default custom resource; nil without one.
+	// DefaultCR is the file with the default custom resource. Nil if the module
+	// has none.
 	DefaultCR *File
 }

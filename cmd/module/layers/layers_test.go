@@ -53,7 +53,7 @@ func unpack(t *testing.T, data []byte) (files []packed) {
 	}
 }
 
-func TestASingleFileIsALayerAsItIs(t *testing.T) {
+func TestSingleFileIsShippedUnchanged(t *testing.T) {
 	content, err := layers.Read(folder(t, map[string]string{
 		"module-config.yaml": "manifest: all.yaml\n", "all.yaml": "# comment\nkind: A\n",
 	}))
@@ -63,7 +63,7 @@ func TestASingleFileIsALayerAsItIs(t *testing.T) {
 	}}, content.Layers)
 }
 
-func TestADirectoryIsASortedArchiveWithoutTimesAndOtherFiles(t *testing.T) {
+func TestDirectoryBecomesASortedArchiveOfManifests(t *testing.T) {
 	files := map[string]string{
 		"module-config.yaml": "manifest: manifest\n",
 		"manifest/b.yaml":    "kind: B\n",
@@ -84,7 +84,7 @@ func TestADirectoryIsASortedArchiveWithoutTimesAndOtherFiles(t *testing.T) {
 	require.Equal(t, content.Layers, again.Layers)
 }
 
-func TestAListOfFilesIsAnArchiveInWhateverOrder(t *testing.T) {
+func TestListOfFilesBecomesASortedArchive(t *testing.T) {
 	one, err := layers.Read(folder(t, map[string]string{
 		"module-config.yaml": "manifest: [x/b.yaml, a.yaml]\n", "x/b.yaml": "kind: B\n", "a.yaml": "kind: A\n",
 	}))
@@ -98,7 +98,7 @@ func TestAListOfFilesIsAnArchiveInWhateverOrder(t *testing.T) {
 	require.Equal(t, one.Layers, other.Layers)
 }
 
-func TestTwoFilesOfOneNameAreRefused(t *testing.T) {
+func TestTwoFilesWithTheSameNameAreRefused(t *testing.T) {
 	_, err := layers.Read(folder(t, map[string]string{
 		"module-config.yaml": "manifest: [a.yaml, ./a.yaml]\n", "a.yaml": "kind: A\n",
 	}))
@@ -106,7 +106,7 @@ func TestTwoFilesOfOneNameAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "two files are named a.yaml")
 }
 
-func TestAChartFolderIsPackedUnderItsNameWithoutWhatItIgnores(t *testing.T) {
+func TestChartFolderIsPackedWithoutIgnoredFiles(t *testing.T) {
 	files := map[string]string{
 		"module-config.yaml":           "chart: my-chart\nvalues: values.yaml\ndefaultCR: cr.yaml\n",
 		"values.yaml":                  "a: 1\n",

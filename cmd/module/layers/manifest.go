@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 )
 
-// readManifest turns one file into a YAML layer, and several files or a
+// readManifest turns a single file into a YAML layer, and several files or a
 // directory into an archive.
 func (c *Content) readManifest(module config.Module) error {
 	if len(module.Manifest) == 1 {
@@ -53,8 +53,8 @@ func (c *Content) readManifest(module config.Module) error {
 	return c.addArchive(entries)
 }
 
-// nameInArchive is the path as configured where it lies within the module's
-// folder, and the bare name of a file from elsewhere.
+// nameInArchive returns the path as configured if it is within the module's
+// folder, and otherwise only the file's name.
 func nameInArchive(path string) string {
 	if !filepath.IsLocal(path) {
 		return filepath.Base(path)
@@ -120,7 +120,8 @@ func isManifest(path string) bool {
 	return false
 }
 
-// isKustomization knows the three file names that kustomize looks for.
+// isKustomization reports whether the path is one of the three file names that
+// kustomize reads.
 func isKustomization(path string) bool {
 	switch filepath.Base(path) {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":

@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 )
 
-// Read reads all files that the configuration points to. Errors wrap ErrInput
-// or ErrKustomize.
+// Read reads all files that the configuration refers to. Errors wrap ErrInput or
+// ErrKustomize.
 func Read(module config.Module) (Content, error) {
 	var content Content
 	if len(module.Manifest) > 0 {

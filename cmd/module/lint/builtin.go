@@ -18,12 +18,12 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// builtin knows the kinds of Kubernetes itself, those of the version of client-go that this is built with.
+// builtin knows Kubernetes' own kinds, as of the client-go version that this program is built with.
 type builtin struct {
 	scheme *runtime.Scheme
-	// decoder refuses fields that a kind does not have, in upper and lower case as they are.
+	// decoder refuses unknown fields, and field names in the wrong case.
 	decoder runtime.Decoder
-	// merging knows which lists have keys, for the kinds of core.
+	// merging knows the keys of lists, for the kinds in core.
 	merging       managedfields.TypeConverter
 	core          *runtime.Scheme
 	clusterScoped sets.Set[schema.GroupKind]
@@ -31,7 +31,7 @@ type builtin struct {
 	fields        *fields
 }
 
-// newBuiltin checks objects as Kubernetes in the given version does.
+// newBuiltin returns a checker that applies the rules of the given Kubernetes version.
 func newBuiltin(kubeVersion string) (*builtin, error) {
 	version, err := semver.NewVersion(kubeVersion)
 	if err != nil {
@@ -55,7 +55,7 @@ func newBuiltin(kubeVersion string) (*builtin, error) {
 	}, nil
 }
 
-// clusterScopedKinds are the kinds of Kubernetes that have no namespace. Go types do not tell.
+// clusterScopedKinds returns Kubernetes' kinds without a namespace. The Go types do not record it.
 func clusterScopedKinds() sets.Set[schema.GroupKind] {
 	found := sets.New[schema.GroupKind]()
 	for group, kinds := range map[string][]string{
@@ -87,7 +87,7 @@ func clusterScopedKinds() sets.Set[schema.GroupKind] {
 	return found
 }
 
-// scope says whether a kind is namespaced, where it is one of Kubernetes.
+// scope reports whether a kind is namespaced. known is false if it is not a Kubernetes kind.
 func (b *builtin) scope(kind schema.GroupKind) (namespaced, known bool) {
 	if len(b.versions(kind)) == 0 {
 		return false, false
@@ -95,7 +95,7 @@ func (b *builtin) scope(kind schema.GroupKind) (namespaced, known bool) {
 	return !b.clusterScoped.Has(kind), true
 }
 
-// versions of a kind that there are or were, the best first.
+// versions returns all versions that the kind has or had, the preferred one first.
 func (b *builtin) versions(kind schema.GroupKind) []string {
 	var versions []string
 	for _, version := range b.scheme.PrioritizedVersionsForGroup(kind.Group) {
@@ -106,7 +106,7 @@ func (b *builtin) versions(kind schema.GroupKind) []string {
 	return versions
 }
 
-// check tells what an API server would refuse of an object whose kind is one of Kubernetes.
+// check reports what an API server would refuse in an object of a Kubernetes kind.
 func (b *builtin) check(item object, report *Report) {
 	kind := item.GroupVersionKind()
 	versions := b.versions(kind.GroupKind())
@@ -142,7 +142,7 @@ func (b *builtin) check(item object, report *Report) {
 	}
 }
 
-// withoutPrefix is the innermost error, which names the field: around it are only functions' names.
+// withoutPrefix returns the innermost error, which names the field. The outer errors only add function names.
 func withoutPrefix(err error) error {
 	for {
 		inner := errors.Unwrap(err)
@@ -153,7 +153,7 @@ func withoutPrefix(err error) error {
 	}
 }
 
-// checkServed tells whether the version of the kind is served by the version of Kubernetes.
+// checkServed reports an error if the Kubernetes version does not serve the version of the kind.
 func (b *builtin) checkServed(item object, typed runtime.Object, report *Report) {
 	minor := func(major, minor int) *semver.Version {
 		return semver.New(uint64(max(major, 0)), uint64(max(minor, 0)), 0, "", "")
@@ -164,14 +164,14 @@ func (b *builtin) checkServed(item object, typed runtime.Object, report *Report)
 			if follows, ok := typed.(interface {
 				APILifecycleReplacement() schema.GroupVersionKind
 			}); ok {
-				instead = "; it is " + follows.APILifecycleReplacement().GroupVersion().String() + " now"
+				instead = "; use " + follows.APILifecycleReplacement().GroupVersion().String() + " instead"
 			}
 			report.fail(item.file, item.where(), "%s is not served by Kubernetes %d.%d and later%s", item.GetAPIVersion(), gone.Major(), gone.Minor(), instead)
 		}
 	}
 	if born, ok := typed.(interface{ APILifecycleIntroduced() (int, int) }); ok {
 		if since := minor(born.APILifecycleIntroduced()); b.kubernetes.LessThan(since) {
-			report.fail(item.file, item.where(), "%s %s is not served by Kubernetes before %d.%d; checked for %s",
+			report.fail(item.file, item.where(), "%s %s is not served by Kubernetes before %d.%d, but was checked for %s",
 				item.GetAPIVersion(), item.GetKind(), since.Major(), since.Minor(), b.kubernetes.Original())
 		}
 	}

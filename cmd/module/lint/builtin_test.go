@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A typed client asks for a namespace exactly where the kind has one.
-func TestWhichKindsOfKubernetesHaveANamespaceIsWhatItsClientsSay(t *testing.T) {
+// A typed client takes a namespace exactly if the kind is namespaced.
+func TestScopeOfKindsMatchesTypedClients(t *testing.T) {
 	known, err := newBuiltin("v1.36.1")
 	require.NoError(t, err)
 	seen := 0

@@ -18,10 +18,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/chartvalues"
 )
 
-// renderChart renders the chart as the installer does: with the values of the
-// config layer, the module's name as release name and the remote namespace
-// (docs/contract.md#namespaces-and-defaults), and without asking a cluster.
-// It returns the texts of the templates and definitions as well.
+// renderChart renders the chart like the installer: with the values of the config layer, the module's name as release
+// name, the remote namespace (docs/contract.md#namespaces-and-defaults), and without asking a cluster. It also returns
+// the texts of the templates and definitions.
 func renderChart(module Module, options Options, report *Report) (objects []object, texts []render.File) {
 	location, loaded := module.Content.ChartPath, module.Content.Chart
 	if err := loaded.Validate(); err != nil {
@@ -33,7 +32,7 @@ func renderChart(module Module, options Options, report *Report) (objects []obje
 		return nil, nil
 	}
 	if missing := missingDependencies(loaded); len(missing) > 0 {
-		report.fail(location, "Chart.yaml", "charts it depends on are not in charts/: %s; run `helm dependency build` first",
+		report.fail(location, "Chart.yaml", "dependencies are missing in charts/: %s; run `helm dependency build` first",
 			strings.Join(missing, ", "))
 		return nil, nil
 	}
@@ -43,7 +42,7 @@ func renderChart(module Module, options Options, report *Report) (objects []obje
 		return nil, nil
 	}
 	if wanted := loaded.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, version.Version) {
-		report.fail(location, "Chart.yaml", "wants Kubernetes %s; checked for %s", wanted, version.Version)
+		report.fail(location, "Chart.yaml", "requires Kubernetes %s, but was checked for %s", wanted, version.Version)
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
@@ -52,7 +51,7 @@ func renderChart(module Module, options Options, report *Report) (objects []obje
 		return nil, nil
 	}
 	renderOnce := func() (texts map[string]string, inValues bool, err error) {
-		// Without Helm's own check of the values, which would follow references of the chart's schema to wherever they lead.
+		// Skip Helm's own check of the values, because it would follow references in the chart's schema to any address.
 		values, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, module.Content.Values, chartutil.ReleaseOptions{
 			Name: module.Config.ModuleName, Namespace: remoteNamespace, Revision: 1, IsInstall: true,
 		}, capabilities, true)
@@ -88,7 +87,7 @@ func renderChart(module Module, options Options, report *Report) (objects []obje
 		if path.Base(name) == "NOTES.txt" || strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
-		// Names begin with the chart's own, which is not part of the path.
+		// Template names begin with the chart's name, which is not part of the path.
 		_, within, _ := strings.Cut(name, "/")
 		file := filepath.Join(location, within)
 		found := parseDocuments(file, []byte(rendered[name]), report)
@@ -102,8 +101,9 @@ func renderChart(module Module, options Options, report *Report) (objects []obje
 	return objects, texts
 }
 
-// checkHooks marks the hooks among objects, and warns of hooks that would run with Helm, or were meant to, and never do here. That tests do not run
-// surprises nobody. As for Helm and the installer, one event that is none leaves out the whole hook.
+// checkHooks marks the hooks among the objects. It warns of hooks that run with Helm, or were meant to, but never run
+// here. It does not warn of test hooks, because users do not expect them to run. Like Helm and the installer, it treats
+// a hook with an unknown event as if it had no events.
 func checkHooks(found []object, report *Report) {
 	expected := sets.New(release.HookPreInstall, release.HookPreUpgrade, release.HookPostInstall, release.HookPostUpgrade, release.HookTest, "test-success")
 	known := expected.Union(sets.New(release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback))
@@ -121,15 +121,16 @@ func checkHooks(found []object, report *Report) {
 			events.Insert(release.HookEvent(strings.TrimSpace(event)))
 		}
 		if !known.IsSuperset(events) || !events.HasAny(expected.UnsortedList()...) {
-			report.warn(object.file, object.where(), "is a hook that is never run (%s): only those of installation and upgrade are", said)
+			report.warn(object.file, object.where(), "is a hook that never runs (%s): only install and upgrade hooks run", said)
 		}
 	}
 }
 
-// checkSame reports the objects of one template that another rendering has differently. All clusters that look alike to
-// a chart share one rendering, which is made anew at times: what is random would be the same in all of them, and change.
+// checkSame reports the objects of a template that differ between two renderings. All clusters with the same render
+// request share one rendering, which is rendered again from time to time. A random value would be the same in all these
+// clusters and then change in all of them.
 func checkSame(first, second []object, file string, report *Report) {
-	const why = "is not the same each time that the chart is rendered; let nothing in it be random, or depend on the time"
+	const why = "differs each time that the chart is rendered; remove values that are random or depend on the time"
 	if len(first) != len(second) {
 		report.fail(file, "", why)
 		return
@@ -141,7 +142,7 @@ func checkSame(first, second []object, file string, report *Report) {
 	}
 }
 
-// missingDependencies names the charts that are declared and not packed.
+// missingDependencies returns the declared charts that are not in charts/.
 func missingDependencies(parent *chart.Chart) []string {
 	packed := map[string]bool{}
 	for _, dependency := range parent.Dependencies() {

@@ -46,14 +46,14 @@ func TestAGoodChartHasNoFindings(t *testing.T) {
 	require.Empty(t, lines)
 }
 
-func TestACommentMayDifferFromRenderingToRendering(t *testing.T) {
+func TestCommentsMayDifferBetweenRenderings(t *testing.T) {
 	lines, err := check(t, goodChart().with("chart/templates/comment.yaml", "# {{ uuidv4 }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kyma-system}\n"))
 	require.NoError(t, err)
 	require.Empty(t, lines)
 }
 
-func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
-	const never = "is a hook that is never run"
+func TestHooksThatNeverRunCauseWarnings(t *testing.T) {
+	const never = "is a hook that never runs"
 	for hook, want := range map[string]string{
 		"pre-delete":              "warning: chart/templates/job.yaml: document 1 (Job kyma-system/a): " + never + " (pre-delete)",
 		"post-rollback,pre-delet": never + " (post-rollback,pre-delet)",
@@ -66,7 +66,7 @@ func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
 		t.Run(hook, func(t *testing.T) {
 			lines, err := check(t, goodChart().with("chart/templates/job.yaml",
 				"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: kyma-system, annotations: {helm.sh/hook: '"+hook+"'}}\n"))
-			require.NoError(t, err, "a warning does not hinder")
+			require.NoError(t, err, "a warning is not an error")
 			if want == "" {
 				require.Empty(t, lines)
 			} else {
@@ -76,7 +76,7 @@ func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestWhatHelmTakesInAChartIsNoError(t *testing.T) {
+func TestChartsThatHelmAcceptsHaveNoErrors(t *testing.T) {
 	const hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: kyma-system, annotations: {helm.sh/hook: %}}\n"
 	named := func(event string) string { return strings.ReplaceAll(hook, "%", event) }
 	lines, err := check(t, goodChart().
@@ -87,8 +87,8 @@ func TestWhatHelmTakesInAChartIsNoError(t *testing.T) {
 		with("values.yaml", "image: {tag: v0}\nimage: {tag: v1}\n"))
 	require.NoError(t, err, lines)
 	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], "warning: values.yaml: of two equal keys the last one counts")
-	require.Contains(t, lines[1], "warning: chart/templates/role.yaml: document 1 (ClusterRole kyma-system/a): is cluster scoped: its namespace is dropped")
+	require.Contains(t, lines[0], "warning: values.yaml: duplicate key, the last one counts")
+	require.Contains(t, lines[1], "warning: chart/templates/role.yaml: document 1 (ClusterRole kyma-system/a): is cluster-scoped: its namespace is dropped")
 }
 
 func TestTheObjectsOfAChartAreCounted(t *testing.T) {
@@ -105,7 +105,7 @@ func TestFindingsInCharts(t *testing.T) {
 			goodChart().with("values.yaml", "{}\n"),
 			"error: chart: does not render",
 		},
-		"values that are no map": {
+		"values that are not a map": {
 			goodChart().with("values.yaml", "- a\n"),
 			"values.yaml",
 		},
@@ -121,7 +121,7 @@ func TestFindingsInCharts(t *testing.T) {
 			goodChart().with("chart/values.schema.json", `{"$ref": "file:///etc/hostname"}`),
 			"which is not fetched",
 		},
-		"a folder that is no chart": {
+		"a folder without Chart.yaml": {
 			goodChart().without("chart/Chart.yaml"),
 			"Chart.yaml file is missing",
 		},
@@ -129,29 +129,29 @@ func TestFindingsInCharts(t *testing.T) {
 			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\ntype: library\n"),
 			"error: chart: Chart.yaml: is a library chart",
 		},
-		"a dependency that is not packed": {
+		"a dependency that is not in charts/": {
 			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\ndependencies: [{name: base, version: 1.0.0, repository: 'https://example.com'}]\n"),
-			"error: chart: Chart.yaml: charts it depends on are not in charts/: base; run `helm dependency build` first",
+			"error: chart: Chart.yaml: dependencies are missing in charts/: base; run `helm dependency build` first",
 		},
 		"a chart for another Kubernetes": {
 			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\nkubeVersion: '< 1.30.0'\n"),
-			"error: chart: Chart.yaml: wants Kubernetes < 1.30.0",
+			"error: chart: Chart.yaml: requires Kubernetes < 1.30.0",
 		},
-		"a rendered document that is no YAML": {
+		"a rendered document that is not YAML": {
 			goodChart().with("chart/templates/bad.yaml", "a: [1\n"),
-			"error: chart/templates/bad.yaml: document 1: is no YAML",
+			"error: chart/templates/bad.yaml: document 1: is not YAML",
 		},
-		"a password that is another one each time": {
+		"a random password": {
 			goodChart().with("chart/templates/secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: admin, namespace: kyma-system}\nstringData: {password: '{{ randAlphaNum 24 }}'}\n"),
-			"error: chart/templates/secret.yaml: document 1 (Secret kyma-system/admin): is not the same each time that the chart is rendered",
+			"error: chart/templates/secret.yaml: document 1 (Secret kyma-system/admin): differs each time that the chart is rendered",
 		},
-		"a hook that is another one each time": {
+		"a hook with a random name": {
 			goodChart().with("chart/templates/job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 'a-{{ uuidv4 }}', namespace: kyma-system, annotations: {helm.sh/hook: pre-install}}\n"),
-			"is not the same each time that the chart is rendered",
+			"differs each time that the chart is rendered",
 		},
-		"a rendered object that the chart has among its definitions": {
+		"a rendered object that is also in crds/": {
 			goodChart().with("chart/templates/again.yaml", goodDefinition),
-			"error: chart/templates/again.yaml: document 1 (CustomResourceDefinition widgets.example.com): is there twice; first in",
+			"error: chart/templates/again.yaml: document 1 (CustomResourceDefinition widgets.example.com): occurs twice; the first is in",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

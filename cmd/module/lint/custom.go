@@ -20,10 +20,10 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// custom knows the kinds that the module defines, by their definitions.
+// custom holds the schemas of the kinds that the module defines.
 type custom map[schema.GroupVersionKind]*apiextensions.JSONSchemaProps
 
-// newCustom collects the schemas of the kinds that the module defines, and tells what an API server would refuse of
+// newCustom collects the schemas of the kinds that the module defines. It reports what an API server would refuse in
 // their definitions.
 func newCustom(objects []object, report *Report) custom {
 	schemas := custom{}
@@ -51,7 +51,7 @@ func newCustom(objects []object, report *Report) custom {
 	return schemas
 }
 
-// definitionOf is a definition in the form that the API server works with.
+// definitionOf returns a definition in the internal form of the API server.
 func definitionOf(item object) (*apiextensions.CustomResourceDefinition, error) {
 	read := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, read); err != nil {
@@ -59,7 +59,7 @@ func definitionOf(item object) (*apiextensions.CustomResourceDefinition, error) 
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(read)
 	if conversion := read.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
-		// Placeholders for what is filled in later are left out at the installation.
+		// The installation drops placeholders for values that are filled in later.
 		conversion.Webhook.ClientConfig.CABundle = nil
 	}
 	definition := &apiextensions.CustomResourceDefinition{}
@@ -76,7 +76,8 @@ func definitionOf(item object) (*apiextensions.CustomResourceDefinition, error) 
 	return definition, nil
 }
 
-// check tells what an API server would refuse of a new object of such a kind, or leave out of it without a word.
+// check reports what an API server would refuse in a new object of a kind that the module defines, or drop from it
+// silently.
 func (c custom) check(item object, report *Report) {
 	properties, known := c[item.GroupVersionKind()]
 	if !known {

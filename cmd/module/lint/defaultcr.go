@@ -7,7 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
 
-// checkDefaultCR returns the default custom resource as JSON, without a status.
+// checkDefaultCR checks the default custom resource and returns it as JSON, without a status.
 func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 	if module.Content.DefaultCR == nil {
 		return nil
@@ -15,7 +15,7 @@ func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 	file := module.Content.DefaultCR.Path
 	parsed := parseDocuments(file, module.Content.DefaultCR.Data, report)
 	if len(parsed) != 1 {
-		report.fail(file, "", "has %d objects; a module has one default custom resource", len(parsed))
+		report.fail(file, "", "has %d objects; it must have exactly one, the default custom resource", len(parsed))
 		return nil
 	}
 	resource := parsed[0]
@@ -24,7 +24,7 @@ func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 		return nil
 	}
 	if why := reservedWhy(resource); why != "" {
-		report.fail(file, resource.where(), "cannot come with a module: %s", why)
+		report.fail(file, resource.where(), "must not be part of a module: %s", why)
 		return nil
 	}
 	if resource.GetName() == "" {
@@ -46,8 +46,8 @@ func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 	return data
 }
 
-// checkDefinition compares the default custom resource with the definition of
-// its kind, which must come with the module.
+// checkDefinition compares the default custom resource with the definition of its kind. The module must contain this
+// definition.
 func checkDefinition(known kinds, resource object, module config.Module, report *Report) {
 	kind := resource.GroupVersionKind()
 	found, ok := known.defined[kind.GroupKind()]
@@ -59,7 +59,7 @@ func checkDefinition(known kinds, resource object, module config.Module, report 
 	case found.namespaced && module.ClusterScoped:
 		report.fail(module.File(), "clusterScoped", "%s is namespaced by its CustomResourceDefinition", kind.GroupKind())
 	case !found.namespaced && !module.ClusterScoped:
-		report.fail(module.File(), "clusterScoped", "must be true: %s is cluster scoped by its CustomResourceDefinition", kind.GroupKind())
+		report.fail(module.File(), "clusterScoped", "must be true: %s is cluster-scoped by its CustomResourceDefinition", kind.GroupKind())
 	default:
 		if !found.namespaced && resource.GetNamespace() != "" {
 			report.warn(resource.file, resource.where(), "%s", clusterScopedText)
@@ -68,7 +68,7 @@ func checkDefinition(known kinds, resource object, module config.Module, report 
 	}
 }
 
-// saysClusterScoped tells whether the definition of the default custom resource's kind says that it has no namespace.
+// saysClusterScoped reports whether the definition of the default custom resource's kind is cluster-scoped.
 func (k kinds) saysClusterScoped(resource *layers.File) bool {
 	if resource == nil {
 		return false

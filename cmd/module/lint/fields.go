@@ -11,22 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// fieldsFile says which fields of the kinds of Kubernetes are required, and which values those with a list of values may
-// have. `make generate-fields` writes it; what an API server does not insist on is left out.
+// fieldsFile lists the required fields and the enumerated values of Kubernetes' kinds. `make generate-fields` writes it
+// and omits rules that an API server does not enforce.
 //
 //go:embed fields.json
 var fieldsFile []byte
 
-// fields are the required fields and the enumerated values of kinds. The zero value is ready for use: the file is read
-// when the first object is checked, and the schema of a kind when the first object of that kind is.
+// fields checks required fields and enumerated values. The zero value is ready to use: the file is read for the first
+// object, and the schema of a kind for the first object of the kind.
 type fields struct {
 	schemas map[string]json.RawMessage
-	// validators by the name of the kind's schema; nil for a kind of which nothing is known.
+	// validators by the name of the kind's schema. Nil for a kind without rules.
 	validators map[string]validation.SchemaValidator
 }
 
-// check reports whether nothing is wrong with the object's required fields and enumerated values. The kind's type in Go
-// knows the name of its schema; with an object of a kind that has none nothing is wrong.
+// check reports whether the object has all required fields and only allowed values. The kind's Go type returns the name
+// of its schema. An object of a kind without a schema always passes.
 func (f *fields) check(item object, typed runtime.Object, report *Report) bool {
 	named, isNamed := typed.(interface{ OpenAPIModelName() string })
 	if !isNamed {
@@ -47,7 +47,7 @@ func (f *fields) check(item object, typed runtime.Object, report *Report) bool {
 	return len(problems) == 0
 }
 
-// validator of the schema with the name; nil where there is no such schema.
+// validator returns the validator of the schema with this name, or nil if there is no such schema.
 func (f *fields) validator(name string) (validation.SchemaValidator, error) {
 	if known, done := f.validators[name]; done {
 		return known, nil
@@ -88,7 +88,8 @@ func (f *fields) read() error {
 	return nil
 }
 
-// resolve puts schemas in the place of references to them, as the validator follows none. No schema contains itself.
+// resolve replaces references by the schemas that they refer to, because the validator follows no references. No schema
+// contains itself.
 func resolve(schema *apiextensionsv1.JSONSchemaProps, named map[string]json.RawMessage) error {
 	if schema.Ref != nil {
 		name := *schema.Ref
@@ -114,8 +115,8 @@ func resolve(schema *apiextensionsv1.JSONSchemaProps, named map[string]json.RawM
 	return nil
 }
 
-// withoutEmpty is a value without the fields that are null, an empty text or an empty list: to an API server, whose
-// types are Go's, they are as if they were not there, required or not.
+// withoutEmpty returns a copy of the value without fields that are null, an empty string or an empty list. An API
+// server decodes into Go types, so it treats these fields as missing, whether they are required or not.
 func withoutEmpty(value any) any {
 	switch of := value.(type) {
 	case map[string]any:

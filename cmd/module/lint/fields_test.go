@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pod is a Pod with the fields of its only container and of its spec.
+// pod returns a Pod with additional fields for its only container and its spec.
 func pod(container, spec string) string {
 	return "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b" + container + "}]" + spec + "}}"
 }
@@ -30,7 +30,7 @@ func scaler(spec string) string {
 
 const target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}"
 
-func TestARequiredFieldThatIsMissingIsFound(t *testing.T) {
+func TestMissingRequiredFields(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
 		"a Deployment's selector": {
 			workload("Deployment", "replicas: 1", "containers: [{name: a, image: b}]"),
@@ -48,11 +48,11 @@ func TestARequiredFieldThatIsMissingIsFound(t *testing.T) {
 			workload("StatefulSet", "selector: {matchLabels: {a: b}}", "restartPolicy: Always"),
 			"spec.template.spec.containers: Required value",
 		},
-		"the containers, of which there are none": {
+		"the containers, as an empty list": {
 			workload("DaemonSet", "selector: {matchLabels: {a: b}}", "containers: []"),
 			"spec.template.spec.containers: Required value",
 		},
-		"the containers, which are null": {
+		"the containers, as null": {
 			workload("DaemonSet", "selector: {matchLabels: {a: b}}", "containers: "),
 			"spec.template.spec.containers: Required value",
 		},
@@ -60,7 +60,7 @@ func TestARequiredFieldThatIsMissingIsFound(t *testing.T) {
 			workload("Deployment", "selector: {matchLabels: {a: b}}", "containers: [{name: a, image: b}, {image: b}]"),
 			"spec.template.spec.containers[1].name: Required value",
 		},
-		"a container's name, which is empty": {
+		"a container's name, as an empty string": {
 			"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: '', image: b}]}}",
 			"spec.containers[0].name: Required value",
 		},
@@ -125,7 +125,7 @@ func TestARequiredFieldThatIsMissingIsFound(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsNoneOfThoseAllowedIsFoundWithThoseAllowed(t *testing.T) {
+func TestValuesOutsideAnEnum(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
 		"the type of a Service": {
 			service("type: Loadbalancer, ports: [{port: 80}]"),
@@ -176,14 +176,14 @@ func TestAValueThatIsNoneOfThoseAllowedIsFoundWithThoseAllowed(t *testing.T) {
 	}
 }
 
-func TestAValueThatATemplateOfAChartGivesIsHeldAgainstThoseAllowed(t *testing.T) {
+func TestEnumsAreCheckedInRenderedCharts(t *testing.T) {
 	lines, err := check(t, goodChart().with("chart/templates/service.yaml", service("type: {{ .Values.image.tag }}, ports: [{port: 80}]")))
 	require.Error(t, err)
 	require.Contains(t, strings.Join(lines, "\n"), `spec.type: Unsupported value: "v1": supported values: "ClusterIP"`)
 }
 
-// An API server takes each of these objects (seen with a request to create it with dryRun=All, Kubernetes 1.36).
-func TestWhatAnAPIServerTakesIsNoFinding(t *testing.T) {
+// An API server accepts each of these objects (verified with create requests with dryRun=All, Kubernetes 1.36).
+func TestObjectsThatAnAPIServerAcceptsHaveNoFindings(t *testing.T) {
 	for name, object := range map[string]string{
 		"values that are empty":              service("type: '', sessionAffinity: '', ports: [{port: 80, protocol: ''}]"),
 		"lists that are null":                pod(", env: null, ports: ", ", volumes: null, tolerations: "),

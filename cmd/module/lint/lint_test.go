@@ -124,8 +124,8 @@ func TestAGoodModuleHasNoFindings(t *testing.T) {
 	require.Empty(t, lines)
 }
 
-// Whoever lets kubebuilder scaffold a webhook names no port.
-func TestWhatTheAPIServerFillsInMayBeMissing(t *testing.T) {
+// Webhooks scaffolded by kubebuilder have no port, for example.
+func TestFieldsWithServerDefaultsMayBeMissing(t *testing.T) {
 	conversion := "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: b, path: /convert}}}}\n"
 	f := good()
 	lines, err := check(t, f.with("manifest.yaml", f["manifest.yaml"]+conversion+`---
@@ -148,7 +148,7 @@ spec: {ports: [{port: 443}]}
 	require.Empty(t, lines)
 }
 
-func TestWhatTheInstallationTakesIsNoError(t *testing.T) {
+func TestManifestsThatInstallHaveNoErrors(t *testing.T) {
 	f := good()
 	f = f.with("manifest.yaml", "\ufeff"+f["manifest.yaml"]+"---apiVersion: v1\nkind: ConfigMap\nmetadata: {name: glued}\n---\n"+
 		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}, {apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: b}}]\n---\n"+
@@ -176,9 +176,9 @@ func TestFindings(t *testing.T) {
 			good().without("module-config.yaml"),
 			"no such file or directory",
 		},
-		"a definition of Lifecycle Manager's": {
+		"a definition of Lifecycle Manager": {
 			good().with("manifest.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: kymas.operator.kyma-project.io}\n"),
-			"error: manifest.yaml: document 1 (CustomResourceDefinition kymas.operator.kyma-project.io): cannot come with a module: this CustomResourceDefinition belongs to Lifecycle Manager",
+			"error: manifest.yaml: document 1 (CustomResourceDefinition kymas.operator.kyma-project.io): must not be part of a module: this CustomResourceDefinition belongs to Lifecycle Manager",
 		},
 		"a Kyma": {
 			good().with("manifest.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default, namespace: kyma-system}\n"),
@@ -186,9 +186,9 @@ func TestFindings(t *testing.T) {
 		},
 		"a Kyma as default custom resource": {
 			good().with("default-cr.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default}\n"),
-			"error: default-cr.yaml: document 1 (Kyma default): cannot come with a module",
+			"error: default-cr.yaml: document 1 (Kyma default): must not be part of a module",
 		},
-		"a namespace with our marks": {
+		"a namespace with our labels": {
 			good().with("manifest.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: kyma-system, labels: {istio-injection: disabled}}\n"),
 			"only Lifecycle Manager sets label istio-injection of this namespace",
 		},
@@ -200,25 +200,25 @@ func TestFindings(t *testing.T) {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "defaultCR", "defaultCr", 1)),
 			`module-config.yaml: unknown field "defaultCr"`,
 		},
-		"a field of the configuration that is there twice": {
+		"a duplicate field of the configuration": {
 			good().with("module-config.yaml", goodConfig+"version: 2.0.0\n"),
 			`key "version" already set in map`,
 		},
 		"a component name without a path": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "kyma-project.io/module/widget", "widget", 1)),
-			`error: module-config.yaml: name: "widget" is no component name`,
+			`error: module-config.yaml: name: "widget" is not a component name`,
 		},
 		"a module name with a digit": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "moduleName: widget", "moduleName: widget2", 1)),
-			`error: module-config.yaml: moduleName: "widget2" is no module name`,
+			`error: module-config.yaml: moduleName: "widget2" is not a module name`,
 		},
 		"a module name with a short word": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "moduleName: widget", "moduleName: my-widget", 1)),
-			`error: module-config.yaml: moduleName: "my-widget" is no module name`,
+			`error: module-config.yaml: moduleName: "my-widget" is not a module name`,
 		},
 		"a version with a leading v": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "v1.0.0", 1)),
-			`error: module-config.yaml: version: "v1.0.0" is no semantic version`,
+			`error: module-config.yaml: version: "v1.0.0" is not a semantic version`,
 		},
 		"a version with build metadata": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "1.0.0+abc", 1)),
@@ -226,15 +226,15 @@ func TestFindings(t *testing.T) {
 		},
 		"a version of 33 characters": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "1.0.0-abcdefghijklmnopqrstuvwxyz0", 1)),
-			`has 33 characters; 32 are allowed`,
+			`has 33 characters; at most 32 are allowed`,
 		},
 		"the reserved channel": {
 			good().with("module-config.yaml", goodConfig+"channels: [fast, none]\n"),
 			`error: module-config.yaml: channels[1]: channel "none": the name "none" is reserved`,
 		},
-		"a channel with a version that is none": {
+		"a channel with an invalid version": {
 			good().with("module-config.yaml", goodConfig+"channels: [fast=latest]\n"),
-			`error: module-config.yaml: channels[0]: channel "fast=latest": "latest" is no semantic version`,
+			`error: module-config.yaml: channels[0]: channel "fast=latest": "latest" is not a semantic version`,
 		},
 		"channels of a mandatory module": {
 			good().with("module-config.yaml", goodConfig+"channels: [fast]\nmandatory: true\n"),
@@ -242,7 +242,7 @@ func TestFindings(t *testing.T) {
 		},
 		"neither manifest nor chart": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest: manifest.yaml\n", "", 1)),
-			`error: module-config.yaml: manifest: is missing: give either manifest or chart`,
+			`error: module-config.yaml: manifest: is missing: set either manifest or chart`,
 		},
 		"manifest and chart": {
 			good().with("module-config.yaml", goodConfig+"chart: chart\n"),
@@ -250,37 +250,37 @@ func TestFindings(t *testing.T) {
 		},
 		"values without a chart": {
 			good().with("module-config.yaml", goodConfig+"values: manifest.yaml\n"),
-			`error: module-config.yaml: values: belong to a chart`,
+			`error: module-config.yaml: values: need a chart`,
 		},
 		"an unknown target": {
 			good().with("module-config.yaml", goodConfig+"target: moon\n"),
 			`error: module-config.yaml: target: "moon" is neither "control-plane" nor "remote"`,
 		},
-		"a priority that is none": {
+		"an invalid priority": {
 			good().with("module-config.yaml", goodConfig+"annotations: {operator.kyma-project.io/priority: urgent}\n"),
-			`error: module-config.yaml: annotations[operator.kyma-project.io/priority]: "urgent" is no priority: it must be hot-fix or regular`,
+			`error: module-config.yaml: annotations[operator.kyma-project.io/priority]: "urgent" is not a priority: use hot-fix or regular`,
 		},
-		"a link that is none": {
+		"an invalid link": {
 			good().with("module-config.yaml", goodConfig+"resources: [{name: notes, link: notes.md}]\n"),
-			`error: module-config.yaml: resources[0].link: "notes.md" is no address`,
+			`error: module-config.yaml: resources[0].link: "notes.md" is not a URL`,
 		},
-		"a resource that is there twice": {
+		"a duplicate resource": {
 			good().with("module-config.yaml", goodConfig+"resources: [{name: a, link: 'https://a'}, {name: a, link: 'https://b'}]\n"),
-			`error: module-config.yaml: resources[1].name: "a" is there twice`,
+			`error: module-config.yaml: resources[1].name: "a" occurs twice`,
 		},
 		"a state that no check can map to": {
 			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: status.ok, value: 'yes', mappedState: Fine}]\n"),
 			`error: module-config.yaml: customStateChecks[0].mappedState: "Fine" is none of`,
 		},
-		"a path to the state that is none": {
+		"an invalid JSONPath": {
 			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: 'status.nodes[', value: 'yes', mappedState: Ready}]\n"),
 			`error: module-config.yaml: customStateChecks[0].jsonPath: "status.nodes[" is not a JSONPath`,
 		},
-		"a manager that the module does not have": {
+		"a manager outside of the module": {
 			good().with("module-config.yaml", goodConfig+"manager: {group: apps, version: v1, kind: Deployment, name: widget}\n"),
 			`error: module-config.yaml: manager: Deployment.apps widget is not among the module's objects`,
 		},
-		"a manifest that is not there": {
+		"a missing manifest": {
 			good().without("manifest.yaml"),
 			`manifest.yaml: no such file or directory`,
 		},
@@ -288,21 +288,21 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", "# nothing\n---\n").with("module-config.yaml", strings.Replace(goodConfig, "defaultCR: default-cr.yaml\n", "", 1)),
 			`error: module-config.yaml: the module has no objects`,
 		},
-		"a document that is no YAML": {
+		"a document that is not YAML": {
 			good().with("manifest.yaml", goodDefinition+"---\na: [1\n"),
-			`error: manifest.yaml: document 2: is no YAML`,
+			`error: manifest.yaml: document 2: is not YAML`,
 		},
-		"a document that is no object": {
+		"a document that is not an object": {
 			good().with("manifest.yaml", goodDefinition+"---\n[1, 2]\n"),
-			`error: manifest.yaml: document 2: is no Kubernetes object`,
+			`error: manifest.yaml: document 2: is not a Kubernetes object`,
 		},
-		"a key that is there twice": {
+		"a duplicate key": {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"data: {a: one}\ndata: {a: two}\n"),
-			`warning: manifest.yaml: document 2: of two equal keys the last one counts`,
+			`warning: manifest.yaml: document 2: duplicate key, the last one counts`,
 		},
-		"an object that stays": {
+		"an object with helm.sh/resource-policy": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/resource-policy: keep}}\n"),
-			`warning: manifest.yaml: document 2 (ConfigMap a): carries helm.sh/resource-policy: keep: it stays in the cluster`,
+			`warning: manifest.yaml: document 2 (ConfigMap a): has helm.sh/resource-policy: keep, so it stays in the cluster`,
 		},
 		"an object without a kind": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nmetadata: {name: a}\n"),
@@ -314,7 +314,7 @@ func TestFindings(t *testing.T) {
 		},
 		"an object with a generated name": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"),
-			`error: manifest.yaml: document 2 (ConfigMap ): has generateName and no name`,
+			`error: manifest.yaml: document 2 (ConfigMap ): has generateName but no name`,
 		},
 		"a list within a list": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"),
@@ -324,31 +324,31 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {}}]\n"),
 			`error: manifest.yaml: item 1 of document 2 (ConfigMap a): unknown field "dat"`,
 		},
-		"labels that are no texts, of a kind that nobody knows": {
+		"labels that are not strings, of an unknown kind": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a, labels: {x: 1}}\n"),
 			`(Thing a): metadata.labels is not a map of strings`,
 		},
-		"an object that is there twice": {
+		"a duplicate object": {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"---"+configMap),
-			`error: manifest.yaml: document 3 (ConfigMap settings): is there twice; first in manifest.yaml, document 2`,
+			`error: manifest.yaml: document 3 (ConfigMap settings): occurs twice; the first is in manifest.yaml, document 2`,
 		},
-		"an object that is there twice, once with the namespace it would get anyway": {
+		"a duplicate object, once with the default namespace": {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"---"+strings.Replace(configMap, "settings}", "settings, namespace: kyma-system}", 1)),
-			`is there twice`,
+			`occurs twice`,
 		},
-		"a cluster scoped object in a namespace": {
+		"a cluster-scoped object in a namespace": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a, namespace: b}\n"),
-			`warning: manifest.yaml: document 2 (ClusterRole b/a): is cluster scoped: its namespace is dropped`,
+			`warning: manifest.yaml: document 2 (ClusterRole b/a): is cluster-scoped: its namespace is dropped`,
 		},
-		"a cluster scoped object of the module's own kind in a namespace": {
+		"a cluster-scoped object of the module's own kind in a namespace": {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)+"---"+strings.Replace(goodDefaultCR, "default", "a\n  namespace: b", 1)+"spec: {size: 1}\n").
 				with("module-config.yaml", goodConfig+"clusterScoped: true\n"),
-			`warning: manifest.yaml: document 2 (Widget b/a): is cluster scoped: its namespace is dropped`,
+			`warning: manifest.yaml: document 2 (Widget b/a): is cluster-scoped: its namespace is dropped`,
 		},
-		"a cluster scoped default custom resource in a namespace": {
+		"a cluster-scoped default custom resource in a namespace": {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)).
 				with("module-config.yaml", goodConfig+"clusterScoped: true\n").with("default-cr.yaml", goodDefaultCR+"  namespace: b\n"),
-			`warning: default-cr.yaml: document 1 (Widget b/default): is cluster scoped: its namespace is dropped`,
+			`warning: default-cr.yaml: document 1 (Widget b/default): is cluster-scoped: its namespace is dropped`,
 		},
 		"an object with an owner": {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(configMap, "settings", "settings, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: x}]", 1)),
@@ -358,7 +358,7 @@ func TestFindings(t *testing.T) {
 			good().with("default-cr.yaml", goodDefaultCR+"  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: x}]\n"),
 			`warning: default-cr.yaml: document 1 (Widget default): has ownerReferences, which are dropped`,
 		},
-		"an object of somebody else's kind": {
+		"an object of a foreign kind": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: other.com/v1\nkind: Thing\nmetadata: {name: a}\n"),
 			`warning: manifest.yaml: document 2 (Thing a): Thing.other.com is neither built into Kubernetes nor defined by this module`,
 		},
@@ -374,19 +374,19 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "replicas: 1", "replicas: one", 1)),
 			`error: manifest.yaml: document 2 (Deployment operator): json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
 		},
-		"a variable that is there twice": {
+		"a duplicate environment variable": {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "env: [", "env: [{name: A, value: z}, ", 1)),
 			`warning: manifest.yaml: document 2 (Deployment operator): spec.template.spec.containers[0].env has A more than once: the last one counts`,
 		},
-		"a port that has two names": {
+		"a port with two names": {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "env: [", "ports: [{containerPort: 80, name: a}, {containerPort: 80, name: b}], env: [", 1)),
 			`duplicate entries for key [containerPort=80,protocol="TCP"]`,
 		},
-		"a version of a kind that is not served any more": {
+		"a version that is no longer served": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"),
-			`error: manifest.yaml: document 2 (PodDisruptionBudget a): policy/v1beta1 is not served by Kubernetes 1.25 and later; it is policy/v1 now`,
+			`error: manifest.yaml: document 2 (PodDisruptionBudget a): policy/v1beta1 is not served by Kubernetes 1.25 and later; use policy/v1 instead`,
 		},
-		"a version of a kind that never was": {
+		"a version that never existed": {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "apps/v1", "apps/v3", 1)),
 			`error: manifest.yaml: document 2 (Deployment operator): Kubernetes has Deployment.apps in v1, v1beta1, v1beta2, not in v3`,
 		},
@@ -394,7 +394,7 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "type: integer", "type: number, properties: {a: {}}", 1)),
 			`error: manifest.yaml: document 1 (CustomResourceDefinition widgets.example.com): spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size]`,
 		},
-		"a definition with another name than its kind has": {
+		"a definition with a name that does not fit its kind": {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "widgets.example.com", "widget.example.com", 1)),
 			`metadata.name: Invalid value: "widget.example.com": must be spec.names.plural+"."+spec.group`,
 		},
@@ -414,7 +414,7 @@ func TestFindings(t *testing.T) {
 			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 10, mode: fast}\n"),
 			`spec: Invalid value: a fast one is small`,
 		},
-		"a default custom resource with an item twice": {
+		"a default custom resource with a duplicate item": {
 			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 1, parts: [{name: a}, {name: a}]}\n"),
 			`spec.parts[1]: Duplicate value: {"name":"a"}`,
 		},
@@ -429,16 +429,16 @@ func TestFindings(t *testing.T) {
 		"a folder for kustomize": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).
 				with("manifest/a.yaml", goodDefinition).with("manifest/kustomization.yaml", "resources: [a.yaml]\n"),
-			"manifest/kustomization.yaml: kustomize input is not installed; ship what `kustomize build` prints as the manifest",
+			"manifest/kustomization.yaml: kustomize input is not supported; ship the output of `kustomize build` as the manifest",
 		},
 		"a folder for kustomize further down": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).
 				with("manifest/a.yaml", goodDefinition).with("manifest/overlays/Kustomization", "resources: [a.yaml]\n"),
-			"manifest/overlays/Kustomization: kustomize input is not installed",
+			"manifest/overlays/Kustomization: kustomize input is not supported",
 		},
 		"a document for kustomize": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
-			"error: manifest.yaml: document 2 (Kustomization ): kustomize input is not installed",
+			"error: manifest.yaml: document 2 (Kustomization ): kustomize input is not supported",
 		},
 		"a folder without manifests": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).with("manifest/README.md", "x"),
@@ -468,19 +468,19 @@ func TestFindings(t *testing.T) {
 			good().with("default-cr.yaml", goodDefaultCR+"---"+goodDefaultCR),
 			`error: default-cr.yaml: has 2 objects`,
 		},
-		"a replacement that is none": {
+		"an invalid replace annotation": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {operator.kyma-project.io/replace: \"yes\"}}\n"),
-			`warning: manifest.yaml: document 2 (ConfigMap a): the annotation operator.kyma-project.io/replace: "yes" is ignored: it is "true" or "with-data"`,
+			`warning: manifest.yaml: document 2 (ConfigMap a): the annotation operator.kyma-project.io/replace: "yes" is ignored: use "true" or "with-data"`,
 		},
-		"a definition that is to be replaced": {
+		"a replace annotation on a definition": {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "  name: widgets.example.com\n", "  name: widgets.example.com\n  annotations: {operator.kyma-project.io/replace: with-data}\n", 1)),
-			`warning: manifest.yaml: document 1 (CustomResourceDefinition widgets.example.com): the annotation operator.kyma-project.io/replace is ignored: no CustomResourceDefinition is replaced`,
+			`warning: manifest.yaml: document 1 (CustomResourceDefinition widgets.example.com): the annotation operator.kyma-project.io/replace is ignored: Lifecycle Manager never replaces a CustomResourceDefinition`,
 		},
-		"a namespaced default custom resource that is said to be cluster scoped": {
+		"clusterScoped for a namespaced default custom resource": {
 			good().with("module-config.yaml", goodConfig+"clusterScoped: true\n"),
 			`error: module-config.yaml: clusterScoped: Widget.example.com is namespaced`,
 		},
-		"a cluster scoped default custom resource that is not said to be": {
+		"a cluster-scoped default custom resource without clusterScoped": {
 			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)),
 			`error: module-config.yaml: clusterScoped: must be true`,
 		},
@@ -521,12 +521,12 @@ spec: {group: metrics.example.com, version: v1, groupPriorityMinimum: 100, versi
 	require.Empty(t, lines)
 }
 
-func TestAFieldThatIsThereAndNullIsAsIfItWereNot(t *testing.T) {
+func TestNullFieldCountsAsMissing(t *testing.T) {
 	lines, err := check(t, good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "{name: operator}", "{name: operator, annotations: , creationTimestamp: null}", 1)))
 	require.NoError(t, err, lines)
 }
 
-func TestTheKubernetesThatIsCheckedForDecides(t *testing.T) {
+func TestKubeVersionDecidesServedVersions(t *testing.T) {
 	folder := good().with("manifest.yaml", goodDefinition+"---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n").write(t)
 	_, report := lint.Check(folder, lint.Options{KubeVersion: "v1.24.0"})
 	require.NoError(t, report.Err(), report.Findings)
@@ -534,7 +534,7 @@ func TestTheKubernetesThatIsCheckedForDecides(t *testing.T) {
 	require.ErrorIs(t, report.Err(), lint.ErrFindings)
 }
 
-func TestAnOptionalObjectOfSomebodyElsesKindNeedsNoWarning(t *testing.T) {
+func TestOptionalObjectOfAForeignKindHasNoWarning(t *testing.T) {
 	lines, err := check(t, good().with("manifest.yaml", goodDefinition+`---
 apiVersion: other.com/v1
 kind: Thing

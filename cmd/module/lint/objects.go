@@ -14,29 +14,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/reserved"
 )
 
-// maxObjectSize is what an object may have as JSON: etcd takes requests of at
-// most 1.5 MiB, and managed fields and status must find room beside it.
+// maxObjectSize is the maximum size of an object as JSON. etcd accepts requests of at most 1.5 MiB, which must also
+// hold the managed fields and the status.
 const maxObjectSize = 1 << 20
 
-// remoteNamespace is where a namespaced object without a namespace is put by
-// default (docs/contract.md#namespaces-and-defaults).
+// remoteNamespace is the namespace for namespaced objects without a namespace
+// (docs/contract.md#namespaces-and-defaults).
 const remoteNamespace = "kyma-system"
 
-// identity is what an object may be there once by.
+// identity identifies an object: a module must not contain two objects with the same identity.
 type identity struct {
 	schema.GroupKind
 	namespace, name string
 }
 
-// kinds are what is known of the kinds of a module's objects.
+// kinds holds what is known about the kinds of a module's objects.
 type kinds struct {
 	builtin *builtin
-	// defined are those that the module defines, custom their schemas.
+	// defined are the kinds that the module defines, custom their schemas.
 	defined map[schema.GroupKind]definition
 	custom  custom
 }
 
-// kindsOf looks into the definitions among the objects, and reports what is wrong with them.
+// kindsOf reads the definitions among the objects and reports their errors.
 func kindsOf(objects []object, kubeVersion string, report *Report) (kinds, error) {
 	known, err := newBuiltin(kubeVersion)
 	if err != nil {
@@ -45,7 +45,7 @@ func kindsOf(objects []object, kubeVersion string, report *Report) (kinds, error
 	return kinds{builtin: known, defined: definitionsIn(objects), custom: newCustom(objects, report)}, nil
 }
 
-// checkObjects checks each object and whether they go together.
+// checkObjects checks each object, and whether all objects fit together.
 func checkObjects(objects []object, module config.Module, known kinds, report *Report) {
 	first := map[identity]object{}
 	for _, item := range objects {
@@ -56,14 +56,14 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 			continue
 		}
 		if why := reservedWhy(item); why != "" {
-			report.fail(item.file, item.where(), "cannot come with a module: %s", why)
+			report.fail(item.file, item.where(), "must not be part of a module: %s", why)
 			continue
 		}
 		if item.size > maxObjectSize {
 			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
 		}
 		if inventory.IsKept(item) {
-			report.warn(item.file, item.where(), "carries helm.sh/resource-policy: keep: it stays in the cluster when a later version no longer has it, and when the module is removed")
+			report.warn(item.file, item.where(), "has helm.sh/resource-policy: keep, so it stays in the cluster when a later version drops it or the module is removed")
 		}
 		namespaced, isKnown := known.scope(item)
 		checkScope(item, namespaced, isKnown, report)
@@ -81,7 +81,7 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		if other, twice := first[key]; twice && item.hook && other.hook {
 			continue // they run one after the other
 		} else if twice {
-			report.fail(item.file, item.where(), "is there twice; first in %s, document %d", other.file, other.document)
+			report.fail(item.file, item.where(), "occurs twice; the first is in %s, document %d", other.file, other.document)
 			continue
 		}
 		first[key] = item
@@ -91,7 +91,7 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 	}
 }
 
-// reservedWhy says why no module may bring an object; empty where it may.
+// reservedWhy returns the reason why no module may contain the object, or "" if a module may.
 func reservedWhy(item object) string {
 	kind := item.GroupVersionKind().GroupKind()
 	if why := reserved.Object(kind, types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}); why != "" {
@@ -100,7 +100,7 @@ func reservedWhy(item object) string {
 	return reserved.Marks(kind, item.GetName(), item.GetLabels())
 }
 
-// checkIdentity reports whether the object is one that can be applied.
+// checkIdentity reports whether the object can be applied.
 func checkIdentity(item object, report *Report) bool {
 	switch {
 	case item.GetAPIVersion() == "" || item.GetKind() == "":
@@ -110,7 +110,7 @@ func checkIdentity(item object, report *Report) bool {
 	case item.item > 0 && item.IsList():
 		report.fail(item.file, item.where(), "is a list within a list")
 	case item.GetName() == "" && item.GetGenerateName() != "":
-		report.fail(item.file, item.where(), "has generateName and no name; an object that is kept up to date needs a name")
+		report.fail(item.file, item.where(), "has generateName but no name; Lifecycle Manager can only maintain objects with a name")
 	case item.GetName() == "":
 		report.fail(item.file, item.where(), "has no metadata.name")
 	default:
@@ -123,47 +123,47 @@ func checkScope(item object, namespaced, known bool, report *Report) {
 	switch {
 	case !known && item.GetAnnotations()[shared.AnnotationOptional] != shared.ValueTrue:
 		report.warn(item.file, item.where(),
-			"%s is neither built into Kubernetes nor defined by this module: the module waits until the cluster knows it; with the annotation %s: \"true\" the object is left out until then",
+			"%s is neither built into Kubernetes nor defined by this module: the module waits until the cluster serves this kind; to skip the object instead, annotate it with %s: \"true\"",
 			item.GroupVersionKind().GroupKind(), shared.AnnotationOptional)
 	case known && !namespaced && item.GetNamespace() != "":
 		report.warn(item.file, item.where(), "%s", clusterScopedText)
 	}
 }
 
-// checkReplacement reports an annotation for the replacement of an object that has no effect.
+// checkReplacement warns of a replace annotation that has no effect.
 func checkReplacement(item object, report *Report) {
 	value, given := item.GetAnnotations()[shared.AnnotationReplace]
 	kind := item.GroupVersionKind().GroupKind()
 	switch {
 	case !given:
 	case value != shared.ValueTrue && value != shared.ReplaceWithData:
-		report.warn(item.file, item.where(), "the annotation %s: %q is ignored: it is %q or %q", shared.AnnotationReplace, value, shared.ValueTrue, shared.ReplaceWithData)
+		report.warn(item.file, item.where(), "the annotation %s: %q is ignored: use %q or %q", shared.AnnotationReplace, value, shared.ValueTrue, shared.ReplaceWithData)
 	case kind == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) || kind == (schema.GroupKind{Kind: "Namespace"}):
-		report.warn(item.file, item.where(), "the annotation %s is ignored: no %s is replaced", shared.AnnotationReplace, kind.Kind)
+		report.warn(item.file, item.where(), "the annotation %s is ignored: Lifecycle Manager never replaces a %s", shared.AnnotationReplace, kind.Kind)
 	}
 }
 
 // clusterScopedText is the warning about a namespace that an object cannot have.
-const clusterScopedText = "is cluster scoped: its namespace is dropped"
+const clusterScopedText = "is cluster-scoped: its namespace is dropped"
 
-// warnOfOwners reports whether the object has owner references, which the installation drops, and warns of them.
+// warnOfOwners warns of owner references, which the installation drops. It reports whether the object has any.
 func warnOfOwners(item object, report *Report) bool {
 	found, _, _ := unstructured.NestedFieldNoCopy(item.Object, "metadata", "ownerReferences")
 	if references, _ := found.([]any); len(references) == 0 {
 		return false
 	}
-	report.warn(item.file, item.where(), "has ownerReferences, which are dropped: the uid of the owner is of another cluster, so that Kubernetes would delete the object")
+	report.warn(item.file, item.where(), "has ownerReferences, which are dropped: the owner's uid belongs to another cluster, so Kubernetes would delete the object")
 	return true
 }
 
-// definition is what a CustomResourceDefinition says of a kind.
+// definition records the scope and the served versions of a CustomResourceDefinition.
 type definition struct {
 	namespaced bool
 	// served versions.
 	served map[string]bool
 }
 
-// definitionsIn collects the kinds that the module itself defines.
+// definitionsIn returns the kinds that the module defines.
 func definitionsIn(objects []object) map[schema.GroupKind]definition {
 	found := map[schema.GroupKind]definition{}
 	for _, item := range objects {
@@ -187,7 +187,7 @@ func definitionsIn(objects []object) map[schema.GroupKind]definition {
 	return found
 }
 
-// scope says whether the object's kind is namespaced, where it is known.
+// scope reports whether the object's kind is namespaced. known is false for an unknown kind.
 func (k kinds) scope(item object) (namespaced, known bool) {
 	kind := item.GroupVersionKind().GroupKind()
 	if own, ok := k.defined[kind]; ok {
@@ -205,7 +205,7 @@ func (k kinds) checkFields(item object, report *Report) {
 	k.builtin.check(item, report)
 }
 
-// checkManager wants the object that spec.manager names to be in the module.
+// checkManager checks that the module contains the object that manager names.
 func checkManager(objects []object, module config.Module, report *Report) {
 	if module.Manager == nil {
 		return

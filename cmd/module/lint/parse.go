@@ -13,20 +13,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// object is a Kubernetes object and where it was read.
+// object is a Kubernetes object and its place in a file.
 type object struct {
 	*unstructured.Unstructured
 	file     string
 	document int
-	// item is the place in a list, from 1; 0 for an object that is in none.
+	// item is the position in a list, from 1. It is 0 for an object outside of a list.
 	item int
-	// hook is set for a chart's hook, and neverRuns for one that is left out at the installation.
+	// hook is true for a chart hook, neverRuns for a hook that the installation skips.
 	hook, neverRuns bool
 	// size is the number of bytes of the object as JSON.
 	size int
 }
 
-// where names the object within its file.
+// where describes the object's place within its file.
 func (o object) where() string {
 	name := o.GetName()
 	if o.GetNamespace() != "" {
@@ -46,10 +46,9 @@ func parseManifests(files []layers.File, report *Report) []object {
 	return objects
 }
 
-// parseDocuments reads the YAML documents of a file as the installer does:
-// with the YAML of kubectl, in which a bare y means true, and with the objects
-// of a list one by one. What is no object is reported and left out; empty
-// documents are passed over.
+// parseDocuments reads the YAML documents of a file like the installer does: with kubectl's YAML, in which a bare y
+// means true, and with the items of lists as separate objects. It reports and skips documents that are not objects, and
+// skips empty documents.
 func parseDocuments(file string, data []byte, report *Report) []object {
 	var objects []object
 	document := 0
@@ -58,18 +57,17 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 		where := fmt.Sprintf("document %d", document)
 		raw, err := yaml.YAMLToJSON(text)
 		if err != nil {
-			report.fail(file, where, "is no YAML: %v", err)
+			report.fail(file, where, "is not YAML: %v", err)
 			continue
 		}
 		if bytes.Equal(raw, []byte("null")) {
 			continue
 		}
 		warnOfEqualKeys(file, where, text, report)
-		// Not unstructured's own decoder, which refuses an object without a kind
-		// before we can say what else it lacks.
+		// Do not use unstructured's own decoder: it refuses an object without a kind before the other checks run.
 		parsed := map[string]any{}
 		if err := json.Unmarshal(raw, &parsed); err != nil {
-			report.fail(file, where, "is no Kubernetes object: %v", err)
+			report.fail(file, where, "is not a Kubernetes object: %v", err)
 			continue
 		}
 		read := object{Unstructured: &unstructured.Unstructured{Object: parsed}, file: file, document: document, size: len(raw)}
@@ -81,7 +79,7 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 		for i, content := range items {
 			fields, isMap := content.(map[string]any)
 			if !isMap {
-				report.fail(file, where, "item %d is no Kubernetes object", i+1)
+				report.fail(file, where, "item %d is not a Kubernetes object", i+1)
 				continue
 			}
 			item := object{Unstructured: &unstructured.Unstructured{Object: fields}, file: file, document: document, item: i + 1}
@@ -94,14 +92,14 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 	return objects
 }
 
-// warnOfEqualKeys warns of a key that a map has twice. As for kubectl and Helm, the last one counts.
+// warnOfEqualKeys warns of duplicate keys in a map. As with kubectl and Helm, the last one counts.
 func warnOfEqualKeys(file, where string, text []byte, report *Report) {
 	if _, err := yaml.YAMLToJSONStrict(text); err != nil {
-		report.warn(file, where, "of two equal keys the last one counts: %v", err)
+		report.warn(file, where, "duplicate key, the last one counts: %v", err)
 	}
 }
 
-// normalized writes the object as the installation does, and warns of what that leaves out.
+// normalized changes the object like the installation does, and warns of what the installation drops.
 func (o object) normalized(report *Report) object {
 	for _, repeated := range render.Normalize(o.Unstructured) {
 		report.warn(o.file, o.where(), "%s: the last one counts", repeated)

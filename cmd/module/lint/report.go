@@ -1,6 +1,19 @@
-// Package lint finds out what would go wrong with a module before it is
-// shipped: in its configuration, its manifest or chart, and its default custom
-// resource.
+// Package lint finds errors in a module before it is shipped: in its configuration, its manifest or chart, and its
+// default custom resource. The commands lint, create and push use it:
+//
+//	module, report := lint.Check("./sample", lint.Options{KubeVersion: "v1.36.1"})
+//	if err := report.Err(); err != nil { … } // module is incomplete
+//
+// Check applies the rules of an API server without a server:
+//
+//   - builtin checks Kubernetes' own kinds, with client-go's types and with fields.json, the required fields and enumerated
+//     values that lint/generate extracts from k8s.io/api;
+//   - custom checks objects of the kinds that the module itself defines, with the API server's own code for custom resources;
+//   - renderChart renders a chart like the installer, twice, to find values that differ each time.
+//
+// Two rules must stay true. An error means that the API server or the installation would refuse the module; anything
+// else is a warning. And lint reads documents like the installer (internal/registry/artifacts/render), so it accepts
+// nothing that the installation refuses.
 package lint
 
 import (
@@ -12,31 +25,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts/render"
 )
 
-// ErrFindings says that a module has errors and is not shipped.
+// ErrFindings means that a module has errors. It is not shipped.
 var ErrFindings = errors.New("the module has errors")
 
-// Severity tells what hinders shipping from what is merely worth knowing.
+// Severity separates findings that prevent shipping from warnings.
 type Severity string
 
 // Severities.
 const (
-	// SeverityError hinders create and push.
+	// SeverityError prevents create and push.
 	SeverityError Severity = "error"
-	// SeverityWarning does not.
+	// SeverityWarning does not prevent them.
 	SeverityWarning Severity = "warning"
 )
 
-// Finding is one thing that is wrong or worth knowing.
+// Finding is one error or warning.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// File that the finding is about, as the user would write it.
+	// File of the finding, in the form that the user would write.
 	File string `json:"file"`
-	// Where in the file: a field, or a document and its object. May be empty.
+	// Where is the place in the file: a field, or a document and its object. It may be empty.
 	Where   string `json:"where,omitempty"`
 	Message string `json:"message"`
 }
 
-// String is one line, beginning like a compiler's.
+// String returns the finding in one line, similar to a compiler's message.
 func (f Finding) String() string {
 	if f.Where == "" {
 		return fmt.Sprintf("%s: %s: %s", f.Severity, f.File, f.Message)
@@ -44,14 +57,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", f.Severity, f.File, f.Where, f.Message)
 }
 
-// Report is all that was found, in the order of the files.
+// Report holds all findings, in the order of the files.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	// Objects is the number of Kubernetes objects that the module consists of.
 	Objects int `json:"objects"`
 }
 
-// Err is ErrFindings where something hinders shipping, and nil otherwise.
+// Err returns an error that wraps ErrFindings if a finding prevents shipping, and nil otherwise.
 func (r Report) Err() error {
 	count := 0
 	for _, finding := range r.Findings {
@@ -73,23 +86,22 @@ func (r *Report) warn(file, where, format string, arguments ...any) {
 	r.Findings = append(r.Findings, Finding{SeverityWarning, file, where, fmt.Sprintf(format, arguments...)})
 }
 
-// Module is a module that was read in full.
+// Module is a module that was read completely.
 type Module struct {
 	Config  config.Module
 	Content layers.Content
-	// DefaultCR is the default custom resource as JSON; nil without one.
+	// DefaultCR is the default custom resource as JSON. Nil if the module has none.
 	DefaultCR []byte
 }
 
-// Options of a check.
+// Options configures Check.
 type Options struct {
-	// KubeVersion is the version of Kubernetes that charts are rendered for,
-	// such as v1.36.1.
+	// KubeVersion is the version of Kubernetes to check against and to render charts for, such as v1.36.1.
 	KubeVersion string
 }
 
-// Check reads the module at a path (its folder or its configuration file) and
-// checks it. The module is complete only where the report's Err is nil.
+// Check reads the module at a path (its folder or its configuration file) and checks it. The module is complete only if
+// the report's Err is nil.
 func Check(path string, options Options) (Module, Report) {
 	report := Report{Findings: []Finding{}}
 	loaded, err := config.Load(path)
@@ -139,8 +151,8 @@ func Check(path string, options Options) (Module, Report) {
 	return module, report
 }
 
-// checkInstallable reads the documents once more as the installation does, so that nothing is found right here that it
-// refuses.
+// checkInstallable reads the documents again like the installation does, so that Check accepts nothing that the
+// installation refuses.
 func checkInstallable(module Module, rendered []render.File, report *Report) {
 	limits := render.Limits{}.WithDefaults()
 	if module.Content.Chart != nil {

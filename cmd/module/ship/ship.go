@@ -1,6 +1,5 @@
-// Package ship turns a module's folder into a component version and the
-// resources that announce it: what the commands create and push do, as a
-// library.
+// Package ship turns a module's folder into an OCM component version, and into the ModuleTemplate and ModuleReleaseMeta
+// that announce it to a control plane. It is the library behind the commands create and push.
 package ship
 
 import (
@@ -15,51 +14,51 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/template"
 )
 
-// DefaultKubeVersion is the version of Kubernetes that charts are rendered for
-// where none is given.
+// DefaultKubeVersion is the default version of Kubernetes to render charts for.
 const DefaultKubeVersion = "v1.36.1"
 
-// DescriptorForm says what the ModuleTemplate holds as its descriptor.
+// DescriptorForm says how the ModuleTemplate refers to the component descriptor.
 type DescriptorForm string
 
 // Forms of the descriptor.
 const (
-	// DescriptorEmbedded puts the descriptor as stored into the ModuleTemplate.
+	// DescriptorEmbedded puts the stored descriptor into the ModuleTemplate.
 	DescriptorEmbedded DescriptorForm = "embedded"
-	// DescriptorNone leaves it empty: it is fetched from the registry (docs/contract.md#generations).
+	// DescriptorNone leaves the descriptor empty: the server fetches it from the registry
+	// (docs/contract.md#generations).
 	DescriptorNone DescriptorForm = "none"
 )
 
 // Errors of a request.
 var (
-	// ErrDescriptorForm says that a descriptor form is not known.
+	// ErrDescriptorForm means that a descriptor form is unknown.
 	ErrDescriptorForm = errors.New("unknown descriptor form")
-	// ErrArchiveExists says that the folder for an archive is there already.
-	ErrArchiveExists = errors.New("the archive exists")
+	// ErrArchiveExists means that the folder for an archive already exists.
+	ErrArchiveExists = errors.New("the archive already exists")
 )
 
 // Request says which module to ship, and how.
 type Request struct {
 	// Path of the module's folder or configuration file.
 	Path string
-	// Channels in addition to those of the configuration: NAME or NAME=VERSION.
+	// Channels in addition to the channels in the configuration: NAME or NAME=VERSION.
 	Channels []string
-	// Descriptor form; embedded if empty.
+	// Descriptor is the descriptor form. Empty means DescriptorEmbedded.
 	Descriptor DescriptorForm
-	// KubeVersion that charts are rendered for; DefaultKubeVersion if empty.
+	// KubeVersion to render charts for. Empty means DefaultKubeVersion.
 	KubeVersion string
-	// Signing says how the component version is signed; nil leaves it unsigned.
+	// Signing signs the component version. Nil leaves it unsigned.
 	Signing *component.Signing
 }
 
-// Result is what was shipped. After an error only the report may be filled.
+// Result describes a shipped module. After an error, only Report may be set.
 type Result struct {
 	Report   lint.Report
 	Version  component.Version
 	Template v1beta2.ModuleTemplate
-	// Release is nil where the module has no channels and is not mandatory.
+	// Release is nil if the module has no channels and is not mandatory.
 	Release *v1beta2.ModuleReleaseMeta
-	// Written is false where a push found the same content in the registry.
+	// Written is false if the registry already had the same content.
 	Written bool
 }
 
@@ -74,9 +73,8 @@ func Create(request Request, archive string) (Result, error) {
 	})
 }
 
-// Push writes the component version into a registry. It may be repeated; other
-// content for an existing version gives component.ErrVersionExists unless
-// overwrite is set.
+// Push writes the component version into a registry. Pushing the same content again is not an error. If the version
+// exists with different content, Push returns component.ErrVersionExists unless overwrite is true.
 func Push(request Request, registry component.Registry, overwrite bool) (Result, error) {
 	return run(request, func(version component.Version) (component.Outcome, error) {
 		return registry.Push(version, overwrite)
@@ -89,7 +87,7 @@ func run(request Request, store func(component.Version) (component.Outcome, erro
 		request.Descriptor = DescriptorEmbedded
 	case DescriptorEmbedded, DescriptorNone:
 	default:
-		return Result{}, fmt.Errorf("%w %q: embedded and none are known", ErrDescriptorForm, request.Descriptor)
+		return Result{}, fmt.Errorf("%w %q: use embedded or none", ErrDescriptorForm, request.Descriptor)
 	}
 	if request.KubeVersion == "" {
 		request.KubeVersion = DefaultKubeVersion
@@ -120,7 +118,7 @@ func run(request Request, store func(component.Version) (component.Outcome, erro
 	}
 	result.Template = template.ModuleTemplate(module.Config, descriptor, module.DefaultCR)
 	if request.Signing != nil {
-		// The label keeps a descriptor without the signature from being accepted.
+		// Because of the label, the server refuses a descriptor without the signature.
 		result.Template.Labels[shared.LabelSignature] = request.Signing.Name
 	}
 	result.Release = release

@@ -1,5 +1,5 @@
-// Package template makes the custom resources that announce a module version to
-// a control plane: ModuleTemplate and ModuleReleaseMeta.
+// Package template creates the resources that announce a module version to a
+// control plane: ModuleTemplate and ModuleReleaseMeta.
 package template
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 )
 
-// ModuleTemplate describes one version of the module. The descriptor is JSON in
-// schema v2, or {} to have it fetched from the registry; defaultCR is JSON, or
-// nil without one.
+// ModuleTemplate returns the ModuleTemplate of one version of the module. The
+// descriptor is JSON in schema v2, or {} to make the server fetch it from the
+// registry. defaultCR is JSON, or nil if the module has none.
 func ModuleTemplate(module config.Module, descriptor, defaultCR []byte) v1beta2.ModuleTemplate {
 	template := v1beta2.ModuleTemplate{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: "ModuleTemplate"},

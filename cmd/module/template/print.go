@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Format is how resources are printed.
+// Format is an output format.
 type Format string
 
 // Formats.
@@ -22,10 +22,10 @@ const (
 	FormatJSON Format = "json"
 )
 
-// ErrFormat says that a format is not known.
+// ErrFormat means that an output format is unknown.
 var ErrFormat = errors.New("unknown output format")
 
-// Print writes the resources so that `kubectl apply -f -` takes them. The
+// Print writes the resources in a form that `kubectl apply -f -` accepts. The
 // release meta may be nil.
 func Print(out io.Writer, format Format, template v1beta2.ModuleTemplate, release *v1beta2.ModuleReleaseMeta) error {
 	resources := []any{template}
@@ -53,5 +53,5 @@ func Print(out io.Writer, format Format, template v1beta2.ModuleTemplate, releas
 		}
 		return nil
 	}
-	return fmt.Errorf("%w %q: yaml and json are known", ErrFormat, format)
+	return fmt.Errorf("%w %q: use yaml or json", ErrFormat, format)
 }

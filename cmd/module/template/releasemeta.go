@@ -9,10 +9,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 )
 
-// ModuleReleaseMeta says which channels have which version of the module.
-// Channels are NAME, for the module's own version, or NAME=VERSION; a channel
-// that is named again gets the later version. Without channels there is none
-// (nil), unless the module is mandatory.
+// ModuleReleaseMeta returns the ModuleReleaseMeta that assigns versions of the
+// module to channels. Each channel is NAME, which gets the module's own version,
+// or NAME=VERSION. If a channel is named twice, the last version counts. Without
+// channels it returns nil, unless the module is mandatory.
 func ModuleReleaseMeta(module config.Module, channels []string) (*v1beta2.ModuleReleaseMeta, error) {
 	release := &v1beta2.ModuleReleaseMeta{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: "ModuleReleaseMeta"},

@@ -1,5 +1,5 @@
-// Generate copies what the chart needs of other folders into it, and writes the table of rights in docs/rights.md: from the
-// root of the repository, `go run ./deploy/rights/generate`.
+// Generate copies files from other folders that the chart needs, and writes the table of rights in docs/rights.md. Run
+// it in the root of the repository: `go run ./deploy/rights/generate`.
 package main
 
 import (
@@ -19,7 +19,7 @@ const (
 	page  = "docs/rights.md"
 	chart = "deploy/helm/lifecycle-manager/files"
 	begin = "<!-- generated from deploy/rights/rights.yaml -->\n"
-	end   = "<!-- end of what is generated -->\n"
+	end   = "<!-- end of generated part -->\n"
 )
 
 func main() {
@@ -41,7 +41,7 @@ func run() error {
 	before, rest, found := strings.Cut(string(content), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		return fmt.Errorf("%s has no place for the table", page)
+		return fmt.Errorf("%s has no markers for the generated table", page)
 	}
 	return errors.Join(
 		write(page, []byte(before+begin+table(granted)+end+after)),
@@ -50,7 +50,8 @@ func run() error {
 	)
 }
 
-// copyDefinitions puts the CustomResourceDefinitions into the chart, whose files must be below its folder.
+// copyDefinitions copies the CustomResourceDefinitions into the chart, because a chart can only read files in its own
+// folder.
 func copyDefinitions() error {
 	paths, err := fs.Glob(crds.Files, "*.yaml")
 	if err != nil {
@@ -68,7 +69,7 @@ func copyDefinitions() error {
 	return nil
 }
 
-// table has a row for each right.
+// table returns the table of rights, with one row per right.
 func table(granted []rights.Right) string {
 	var out strings.Builder
 	out.WriteString("| where | who | may | on | for | why |\n|---|---|---|---|---|---|\n")
@@ -92,5 +93,5 @@ func table(granted []rights.Right) string {
 }
 
 func write(path string, content []byte) error {
-	return os.WriteFile(path, content, 0o644) //nolint:gosec // a file of the repository is for everybody to read
+	return os.WriteFile(path, content, 0o644) //nolint:gosec // a file of the repository, readable by everyone
 }

@@ -211,7 +211,7 @@ func TestAHotFixWaitsLessAndNeedsTheSameApprovals(t *testing.T) {
 		}, ""},
 		"a version with an invalid priority": {promotion{
 			at: time.Hour, with: with(hour, unclear), until: 23 * time.Hour,
-			waits: `a patch change; annotation operator.kyma-project.io/priority of ModuleTemplate keda-1.2.3 has no effect: "urgent" is no priority: it must be hot-fix or regular`,
+			waits: `a patch change; annotation operator.kyma-project.io/priority of ModuleTemplate keda-1.2.3 has no effect: "urgent" is not a priority: use hot-fix or regular`,
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -320,7 +320,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"single cluster, no rights":   {map[string]any{"settings": map[string]any{"mode": "single-cluster"}}, "controlPlaneModules.enabled"},
 		"former workers, no versions": {map[string]any{"shape": "split", "workers": map[string]any{"former": map[string]any{"tag": "1.0.0"}}}, "settings.worker-versioning"},
 		"TLS that is off":             {map[string]any{"temporal": map[string]any{"address": "a:1", "tls": map[string]any{"caSecret": "ca"}}}, "temporal.tls.enabled is false"},
-		"a trial with TLS":            {map[string]any{"temporal": map[string]any{"trial": map[string]any{"enabled": true}, "tls": map[string]any{"enabled": true}}}, "does not speak TLS"},
+		"a trial with TLS":            {map[string]any{"temporal": map[string]any{"trial": map[string]any{"enabled": true}, "tls": map[string]any{"enabled": true}}}, "installs a Temporal without TLS"},
 		"a profile of no file":        {map[string]any{"temporal": map[string]any{"address": "a:1", "profile": "p"}}, "temporal.configFileSecret"},
 		"autoscaling of no workers":   {map[string]any{"workers": map[string]any{"autoscaling": map[string]any{"enabled": true}}}, "shape=split"},
 		"a claim that is not used":    {map[string]any{"artifactCache": map[string]any{"claimName": "layers"}}, "artifactCache.kind"},

@@ -12,9 +12,9 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// kinds returns the names of the schemas of Kubernetes' kinds in stable versions, and the packages that have them.
-// Others may say the one thing in this version of Kubernetes and the other thing in the next one. CustomResourceDefinition
-// is left out: lint holds those against the API server's own rules.
+// kinds returns the names of the schemas of Kubernetes' kinds in stable versions, and the packages that contain them.
+// It omits alpha and beta versions, because their rules may change with the next Kubernetes version. It omits
+// CustomResourceDefinition, because lint checks it with the API server's own rules.
 func kinds() (names, packages []string, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiregistrationv1.AddToScheme} {
@@ -23,7 +23,7 @@ func kinds() (names, packages []string, err error) {
 		}
 	}
 	schemas, folders := map[string]bool{}, map[string]bool{
-		// Types of all kinds refer to those of these.
+		// All kinds refer to types of these packages.
 		"k8s.io/apimachinery/pkg/api/resource": true,
 		"k8s.io/apimachinery/pkg/apis/meta/v1": true,
 		"k8s.io/apimachinery/pkg/runtime":      true,

@@ -1,8 +1,9 @@
-// Generate writes fields.json, which has the required fields and the enumerated values of the kinds of Kubernetes: from
-// the folder cmd/module, `go run ./lint/generate -openapi-gen PROGRAM`.
+// Generate writes fields.json with the required fields and the enumerated values of Kubernetes' kinds. Run it in the
+// folder cmd/module: `go run ./lint/generate -openapi-gen PROGRAM`.
 //
-// It has them from where an API server's own OpenAPI documents have them, which is the source of k8s.io/api in the
-// version of go.mod, by the same program. The documents in Kubernetes' repository would not do: they have no values.
+// It uses the same source and the same program as an API server's OpenAPI documents: k8s.io/api, in the version of
+// go.mod, and openapi-gen. The documents in Kubernetes' repository are not sufficient, because they have no enumerated
+// values.
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const (
 	written = "lint/fields.json"
-	// printer is a program beside the definitions that are generated as Go code; it writes them as JSON.
+	// printer is a program that is compiled together with the generated definitions. It prints them as JSON.
 	printer = `package main
 
 import (
@@ -76,9 +77,9 @@ func run(generator string) error {
 	return os.WriteFile(written, append(content, '\n'), 0o644) //nolint:gosec // a source file is for everybody to read
 }
 
-// definitions are the schemas of all types in the packages, by name.
+// definitions returns the schemas of all types in the packages, by name.
 func definitions(generator string, packages []string) (found map[string]spec.Schema, err error) {
-	// Within the module, so that its go.mod holds for the program too.
+	// Within the module, so that its go.mod applies to the program too.
 	folder, err := os.MkdirTemp("lint/generate", "definitions-")
 	if err != nil {
 		return nil, err

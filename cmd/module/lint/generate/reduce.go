@@ -11,24 +11,24 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// metadata is the schema of an object's metadata, of which nothing is kept: an API server does not read all of it
-// where it is in the template of another object.
+// metadata is the schema of an object's metadata. It is dropped, because an API server does not read all metadata in an
+// object's template.
 const metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-// reduction keeps of schemas what they say of required fields and enumerated values.
+// reduction reduces schemas to their required fields and enumerated values.
 type reduction struct {
 	published map[string]spec.Schema
 	except    exceptions
-	// kept by name; nil for those of which nothing is.
+	// kept holds the reduced schemas by name. Nil if nothing is left of a schema.
 	kept map[string]*apiextensionsv1.JSONSchemaProps
-	// within are the schemas that are being reduced.
+	// within lists the schemas that are being reduced.
 	within []string
-	// met are the exceptions that were.
+	// met records which exceptions were used.
 	met map[string]bool
 }
 
-// reduce returns what is kept of the schemas with the names, and of those that they refer to. An exception that says
-// nothing any more is an error.
+// reduce returns the reduced schemas with these names, and the schemas that they refer to. It returns an error for an
+// exception that no schema needs.
 func reduce(published map[string]spec.Schema, names []string, except exceptions) (map[string]*apiextensionsv1.JSONSchemaProps, error) {
 	r := &reduction{published: published, except: except, kept: map[string]*apiextensionsv1.JSONSchemaProps{}, met: map[string]bool{}}
 	for _, name := range names {
@@ -41,14 +41,14 @@ func reduce(published map[string]spec.Schema, names []string, except exceptions)
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(except.notRequired)), slices.Collect(maps.Keys(except.notChecked))) {
 		if !r.met[name] {
-			return nil, fmt.Errorf("%s is an exception from nothing", name)
+			return nil, fmt.Errorf("%s is an exception that no schema needs", name)
 		}
 	}
 	maps.DeleteFunc(r.kept, func(_ string, kept *apiextensionsv1.JSONSchemaProps) bool { return kept == nil })
 	return r.kept, nil
 }
 
-// named reduces the schema with a name; nil where nothing of it is kept.
+// named reduces the schema with this name. It returns nil if nothing is left.
 func (r *reduction) named(name string) (*apiextensionsv1.JSONSchemaProps, error) {
 	if kept, done := r.kept[name]; done {
 		return kept, nil
@@ -58,7 +58,7 @@ func (r *reduction) named(name string) (*apiextensionsv1.JSONSchemaProps, error)
 	}
 	from, found := r.published[name]
 	if !found {
-		return nil, fmt.Errorf("there is no schema %s", name)
+		return nil, fmt.Errorf("schema %s not found", name)
 	}
 	r.within = append(r.within, name)
 	kept, err := r.schema(name, from)
@@ -67,7 +67,7 @@ func (r *reduction) named(name string) (*apiextensionsv1.JSONSchemaProps, error)
 	return kept, err
 }
 
-// schema reduces a schema: that with the name, or that of a field, whose name follows its type's.
+// schema reduces a schema. name is the name of a schema, or the name of a field: its type and the field.
 func (r *reduction) schema(name string, from spec.Schema) (*apiextensionsv1.JSONSchemaProps, error) {
 	if ref := from.Ref.String(); ref != "" {
 		if ref == metadata {

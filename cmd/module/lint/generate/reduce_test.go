@@ -8,7 +8,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// published are the schemas of the given JSON.
+// published parses schemas from JSON.
 func published(t *testing.T, given string) map[string]spec.Schema {
 	t.Helper()
 	schemas := map[string]spec.Schema{}
@@ -16,7 +16,7 @@ func published(t *testing.T, given string) map[string]spec.Schema {
 	return schemas
 }
 
-func TestOfASchemaStaysWhatIsRequiredAndEnumerated(t *testing.T) {
+func TestReduceKeepsRequiredAndEnum(t *testing.T) {
 	kept, err := reduce(published(t, `{
 		"io.k8s.api.a.v1.Thing": {"description": "x", "required": ["spec"], "properties": {
 			"metadata": {"$ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
@@ -58,8 +58,8 @@ func TestExceptionsAreLeftOut(t *testing.T) {
 	require.Empty(t, kept["io.k8s.api.a.v1.Thing"].Properties)
 }
 
-func TestAnExceptionFromNothingIsAnError(t *testing.T) {
+func TestUnusedExceptionIsAnError(t *testing.T) {
 	given := published(t, `{"io.k8s.api.a.v1.Thing": {"properties": {"name": {"type": "string"}}}}`)
 	_, err := reduce(given, []string{"io.k8s.api.a.v1.Thing"}, exceptions{notRequired: map[string]string{"a.v1.Thing.name": "has a default"}})
-	require.EqualError(t, err, "a.v1.Thing.name is an exception from nothing")
+	require.EqualError(t, err, "a.v1.Thing.name is an exception that no schema needs")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// It stands here, and not beside the fields, as it reads a file that Go cannot embed and so is run again in each clone:
-// the tests there take longer.
-func TestFieldsAreThoseOfTheVersionOfKubernetesThatObjectsAreReadWith(t *testing.T) {
+// This test is in its own package because it reads a file that Go cannot embed. Go therefore runs it again in each
+// clone, and the tests next to fields.json take longer.
+func TestFieldsFileHasTheVersionOfGoMod(t *testing.T) {
 	content, err := os.ReadFile("../fields.json")
 	require.NoError(t, err)
 	var file struct {

@@ -23,7 +23,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{/* Names of what is in no namespace: two releases of one name may be in two namespaces. */}}
+{{/* The name of objects without a namespace. Two releases in two namespaces may have the same name. */}}
 {{- define "lifecycle-manager.clusterName" -}}
 {{- if eq .Release.Namespace "kcp-system" -}}
 {{- include "lifecycle-manager.fullname" . -}}
@@ -32,7 +32,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* The components: one Deployment each, by the role of its processes. */}}
+{{/* The components. Each is one Deployment with the role of its processes. */}}
 {{- define "lifecycle-manager.components" -}}
 {{- $full := include "lifecycle-manager.fullname" . -}}
 {{- if eq .Values.shape "split" -}}
@@ -56,7 +56,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ if .digest }}{{ printf "%s@%s" .repository .digest }}{{ else }}{{ printf "%s:%s" .repository .tag }}{{ end }}
 {{- end -}}
 
-{{/* Instances that share a control plane have names of their own, as the program makes them. */}}
+{{/* The suffix for names of instances that share a control plane. The program computes the same suffix. */}}
 {{- define "lifecycle-manager.instanceSuffix" -}}
 {{- $managedBy := index .Values.settings "managed-by" | default "lifecycle-manager" -}}
 {{- if ne $managedBy "lifecycle-manager" -}}
@@ -68,7 +68,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "lifecycle-manager.fullname" . }}-webhook
 {{- end -}}
 
-{{/* How events from remote clusters come: none, direct or istio. */}}
+{{/* How events from remote clusters arrive: none, direct or istio. */}}
 {{- define "lifecycle-manager.routing" -}}
 {{ index .Values.settings "watcher-routing" | default "none" }}
 {{- end -}}

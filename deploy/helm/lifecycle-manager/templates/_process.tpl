@@ -101,7 +101,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Volumes and where they are mounted, as a list of {name, path, readOnly, source}. Argument: root. */}}
+{{/* Volumes and their mount paths, as a list of {name, path, readOnly, source}. Argument: root. */}}
 {{- define "lifecycle-manager.volumes" -}}
 {{- $v := .Values -}}
 - {name: tmp, path: /tmp, source: {emptyDir: {sizeLimit: 64Mi}}}

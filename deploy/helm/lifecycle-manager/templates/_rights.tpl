@@ -1,4 +1,4 @@
-{{/* Features that need rights of their own. */}}
+{{/* Features that need additional rights. */}}
 {{- define "lifecycle-manager.features" -}}
 {{- $features := list -}}
 {{- if .Values.webhook.enabled }}{{ $features = append $features "webhook" }}{{ end -}}
@@ -20,7 +20,7 @@
 {{- toJson $features -}}
 {{- end -}}
 
-{{/* Names that files/rights.yaml leaves open. */}}
+{{/* Values for the placeholders in files/rights.yaml. */}}
 {{- define "lifecycle-manager.rightsNames" -}}
 {{- $suffix := include "lifecycle-manager.instanceSuffix" . -}}
 {{- dict
@@ -32,7 +32,7 @@
   "{registrySecret}" .Values.registry.credentialsSecret | toJson -}}
 {{- end -}}
 
-{{/* The rules of a component in a scope, as a list; empty where there are none. Argument: root, component, scope. */}}
+{{/* The rules of a component in a scope, as a list. Empty if there are none. Argument: root, component, scope. */}}
 {{- define "lifecycle-manager.rules" -}}
 {{- $features := include "lifecycle-manager.features" .root | fromJsonArray -}}
 {{- $names := include "lifecycle-manager.rightsNames" .root | fromJson -}}

@@ -33,7 +33,7 @@ func TestTheMarksOfARemovalGuardGoWithTheChangeThatTheyWereAbout(t *testing.T) {
 	require.Empty(t, cluster.Writes())
 }
 
-// approving has approved one change.
+// approving approves one change.
 type approving string
 
 func (a approving) Keep(context.Context) (time.Duration, error) { return 0, nil }
@@ -56,10 +56,10 @@ func TestAnApprovalInTheRemovalBudgetIsNotedOnWhatItIsAbout(t *testing.T) {
 		require.NoError(t, cluster.Get(ctx, client.ObjectKeyFromObject(meta), meta))
 		return meta.Annotations[desired.AnnotationApprovedRemoval]
 	}
-	require.Empty(t, keep(), "another change is approved")
+	require.Empty(t, keep(), "only another change is approved")
 	c.budget = approving("7")
 	require.Equal(t, "7", keep())
 	c.budget = approving("")
-	require.Empty(t, keep(), "it was taken back, or somebody forged it")
+	require.Empty(t, keep(), "the approval was withdrawn or forged")
 	require.Equal(t, "7", meta.Annotations[desired.AnnotationGuardedRemoval])
 }

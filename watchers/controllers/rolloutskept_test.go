@@ -129,7 +129,7 @@ func TestAReleaseMetaUnderDeletionMakesNoRollout(t *testing.T) {
 	require.Empty(t, s.rollouts())
 }
 
-// Each of their versions would supersede the other, again and again.
+// Their versions would supersede each other again and again.
 func TestTwoReleaseMetasOfOneModuleMakeNoRollout(t *testing.T) {
 	second := keda("regular=2.0.0")
 	second.Name, second.UID = "keda-too", "too"

@@ -305,7 +305,7 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 }
 
 // Another instance may own the other namespaces, with other rules.
-func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
+func TestTheWebhookIsAskedOnlyAboutNamespacesOfTheInstance(t *testing.T) {
 	options := Options{}
 	for _, namespaces := range [][]string{nil, {"a", "b"}} {
 		options.Settings.Namespaces = namespaces
@@ -326,7 +326,7 @@ func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestADeferralThatCannotBeReadIsRefusedWhenItIsSet(t *testing.T) {
+func TestANewInvalidDeferralIsRefused(t *testing.T) {
 	v := kymas{settings: desired.Settings{Mode: desired.ModeSingleCluster}}
 	set := func(text string) *v1beta2.Kyma {
 		kyma := desiredtest.Kyma("keda")

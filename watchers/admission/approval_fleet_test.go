@@ -45,7 +45,7 @@ func (s *stand) approve(as client.Client, rollout *v1beta2.ModuleRollout, stage 
 	return as.Update(context.Background(), rollout, options...)
 }
 
-func TestTheAPIServerSaysWhoApproves(t *testing.T) {
+func TestTheAPIServerRecordsWhoApproves(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 	anna, bob := s.as("anna", "update", "approve"), s.as("bob", "update")

@@ -120,7 +120,7 @@ func (d *desk) send(stored, sent []v1beta2.RolloutApproval) ([]v1beta2.RolloutAp
 	return after.Spec.Approvals, nil
 }
 
-func TestWhoApprovesAndWhenIsNotForTheRequestToSay(t *testing.T) {
+func TestTheWebhookRecordsWhoApprovesAndWhen(t *testing.T) {
 	type list = []v1beta2.RolloutApproval
 	bob, carl := approved("eu", "bob", earlier, "seen"), approved("us", "carl", earlier, "")
 	hers := approved("eu", "anna", earlier, "tested")
@@ -197,7 +197,7 @@ func TestARolloutCanBeCreatedWithApprovals(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"stage": "eu", "by": "anna", "at": now}}, given)
 }
 
-func TestWhoApprovesNeedsTheRightTo(t *testing.T) {
+func TestApprovingNeedsARight(t *testing.T) {
 	d := newDesk(t)
 	d.user = authenticationv1.UserInfo{Username: "anna", UID: "1", Groups: []string{"sre"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"a", "b"}}}
 	one := []v1beta2.RolloutApproval{approved("eu", "", "", "")}

@@ -201,7 +201,7 @@ func (s *stand) serving() string {
 	return string(connection.ConnectionState().PeerCertificates[0].RawSubjectPublicKeyInfo)
 }
 
-func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
+func TestTheAPIServerRefusesUnusableObjects(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 
@@ -286,7 +286,7 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	require.NoError(t, s.client.Update(ctx, good))
 }
 
-func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
+func TestTheAPIServerWarnsAboutTheEffectOfAReleaseMetaEdit(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 	const module = "warned" // no Kyma of another test has this module
@@ -310,7 +310,7 @@ func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	require.NotContains(t, s.warnings.take(), "moves")
 }
 
-func TestALostCertificateIsMadeAnew(t *testing.T) {
+func TestALostCertificateIsCreatedAgain(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 	first := s.serving()

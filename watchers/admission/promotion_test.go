@@ -38,7 +38,7 @@ func TestAPromotionIsApprovedLikeAStage(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err))
 }
 
-func TestOnlyAPlanWithAPromotionHasOneToApprove(t *testing.T) {
+func TestOnlyAPromotionInThePlanCanBeApproved(t *testing.T) {
 	_, err := newDesk(t).request(inStages(), inStages(approved(rollout.ApprovePromotion, "", "", "")))
 	require.ErrorContains(t, err, `"promotion": the plan has no such stage; it has canary, eu, us, rest`)
 	_, err = newDesk(t).request(promotable(), promotable(approved("asia", "", "", "")))
@@ -48,7 +48,7 @@ func TestOnlyAPlanWithAPromotionHasOneToApprove(t *testing.T) {
 }
 
 // Otherwise a user who may edit a rollout, but not approve it, could avoid an approval.
-func TestWhatIsToBeApprovedOfAPromotionDoesNotChange(t *testing.T) {
+func TestThePromotionToApproveCannotChange(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.ModuleRollout){
 		"who":    func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Approval = v1beta2.ApproveNone },
 		"by two": func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Persons = 1 },

@@ -54,7 +54,7 @@ func brought(version, policy string) *v1beta2.ModuleRollout {
 	return r
 }
 
-func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
+func TestAWarningDescribesTheEffectOfAnEditOfAReleaseMeta(t *testing.T) {
 	pinned, beta := desiredtest.Kyma("keda"), desiredtest.Kyma("keda")
 	pinned.Spec.Modules[0].Version = "1.0.0"
 	beta.Name, beta.UID, beta.Labels[shared.LabelBeta] = "beta", "beta", shared.ValueTrue
@@ -145,7 +145,7 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 	}
 }
 
-func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
+func TestAWarningNamesTheSpanOfAChange(t *testing.T) {
 	for spread, want := range map[time.Duration]string{
 		0:                " at once",
 		5 * time.Minute:  ", spread over 5m",
@@ -159,7 +159,7 @@ func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
 	}
 }
 
-func TestWarningsOfAReleaseMetaAreAsLongAsTheAPIServerTakesThem(t *testing.T) {
+func TestWarningsStayWithinTheLimitsOfTheAPIServer(t *testing.T) {
 	policy := carefully()
 	policy.Spec.Stages[0].Name = strings.Repeat("ä", 200)
 	var before, after []string
@@ -180,7 +180,7 @@ func TestWarningsOfAReleaseMetaAreAsLongAsTheAPIServerTakesThem(t *testing.T) {
 	require.True(t, strings.HasPrefix(warned[0], "moves 3 Kymas") && strings.HasSuffix(warned[0], "ä…"), warned[0])
 }
 
-func TestAnEditOfAReleaseMetaPassesWhereItsEffectCannotBeSaid(t *testing.T) {
+func TestAnEditOfAReleaseMetaPassesIfItsEffectIsUnknown(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{
 		"the informers fail": func(context.Context) error { return errors.New("no such index") },
 		"they take too long": func(ctx context.Context) error {
@@ -203,7 +203,7 @@ func TestAnEditOfAReleaseMetaPassesWhereItsEffectCannotBeSaid(t *testing.T) {
 	}
 }
 
-func TestReleaseMetasAreAskedAboutAtEditsOfTheirSpecOnly(t *testing.T) {
+func TestTheWebhookIsAskedOnlyAboutSpecEditsOfReleaseMetas(t *testing.T) {
 	for _, entry := range (Options{}).webhooks() {
 		if !strings.HasPrefix(entry.Name, "modulereleasemeta.") {
 			continue

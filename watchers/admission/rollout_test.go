@@ -124,7 +124,7 @@ func TestModuleRollouts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOursToJudgePasses(t *testing.T) {
+func TestObjectsOfOthersPass(t *testing.T) {
 	for name, change := range map[string]func(metav1.Object){
 		"a copy":              func(o metav1.Object) { o.SetAnnotations(map[string]string{desired.AnnotationSyncedFrom: "a/b"}) },
 		"of another instance": func(o metav1.Object) { o.SetLabels(map[string]string{shared.LabelManagedBy: "another"}) },
@@ -147,7 +147,7 @@ func TestWhatIsNotOursToJudgePasses(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsOfBoundedSize(t *testing.T) {
+func TestAnAnswerHasABoundedSize(t *testing.T) {
 	long := strings.Repeat("ü", 1<<20)
 	var problems field.ErrorList
 	for i := range 1000 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestTheMarksOfARemovalGuardGoWithTheChangeThatTheyWereAbout(t *testing.T) {
+func TestTheRemovalGuardsMarksAreRemovedWithTheirChange(t *testing.T) {
 	ctx := context.Background()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	meta.Annotations = map[string]string{
@@ -41,7 +41,7 @@ func (a approving) Approves(_ context.Context, change string, noted bool) (bool,
 	return noted && change == string(a), nil
 }
 
-func TestAnApprovalInTheRemovalBudgetIsNotedOnWhatItIsAbout(t *testing.T) {
+func TestAnApprovalInTheRemovalBudgetIsRecordedOnTheChangedObject(t *testing.T) {
 	ctx := context.Background()
 	settings := desired.Settings{}.WithDefaults()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")

@@ -25,7 +25,7 @@ func mandatoryManifest(managedBy string) *v1beta2.Manifest {
 	return manifest
 }
 
-func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testing.T) {
+func TestTheFinalizerOfAMandatoryModuleStaysUntilTheModuleIsGone(t *testing.T) {
 	ctx := context.Background()
 	mandatory := func(name, version string) *v1beta2.ModuleTemplate {
 		template := desiredtest.Template("warden", version)
@@ -133,7 +133,7 @@ func (r strictReader) List(ctx context.Context, list client.ObjectList, options 
 }
 
 // A module's name may be longer than a label value. A template's name, used in its place, may be much longer.
-func TestAMandatoryModuleWhoseNameIsNoLabelIsReleasedWhenItIsGone(t *testing.T) {
+func TestAMandatoryModuleWithAnOverlongNameIsReleasedWhenItIsGone(t *testing.T) {
 	ctx := context.Background()
 	long := strings.Repeat("a", 64)
 	named := desiredtest.Template("warden", "1.0.0")

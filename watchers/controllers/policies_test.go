@@ -101,7 +101,7 @@ func (s *stagedCatalog) policyStatus(name string) (v1beta2.RolloutPolicyStatus, 
 	return p.Status, meta.FindStatusCondition(p.Status.Conditions, rollout.ConditionReady)
 }
 
-func TestAPolicySaysOfHowManyChannelsItDecides(t *testing.T) {
+func TestAPolicyReportsTheNumberOfItsChannels(t *testing.T) {
 	copied := desiredtest.ReleaseMeta("copied", "regular=1.0.0")
 	copied.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	others := desiredtest.ReleaseMeta("others", "regular=1.0.0")
@@ -145,7 +145,7 @@ func TestAPolicySaysOfHowManyChannelsItDecides(t *testing.T) {
 	require.EqualValues(t, 6, status.Channels, "the policy now decides about these channels too")
 }
 
-func TestAPolicyOfANamespaceWithoutModulesSaysSo(t *testing.T) {
+func TestAPolicyInANamespaceWithoutModulesReportsThat(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"))
 	for _, module := range s.modulesOf(t.Context(), policy("careful")) {
 		_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: module}})
@@ -158,7 +158,7 @@ func TestAPolicyOfANamespaceWithoutModulesSaysSo(t *testing.T) {
 }
 
 // Whatever was written meanwhile causes another event.
-func TestAStatusOfAPolicyThatChangedIsWrittenAnotherTime(t *testing.T) {
+func TestAConflictOnAPolicysStatusIsLeftToTheNextEvent(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	for _, answer := range []error{
 		apierrors.NewConflict(schema.GroupResource{}, "careful", nil), apierrors.NewNotFound(schema.GroupResource{}, "careful"),
@@ -179,7 +179,7 @@ func TestAStatusOfAPolicyThatChangedIsWrittenAnotherTime(t *testing.T) {
 	require.EqualValues(t, 1, status.Channels)
 }
 
-func TestAPolicySaysThatItsAnalysisCannotBeAsked(t *testing.T) {
+func TestAPolicyReportsAMissingPrometheus(t *testing.T) {
 	withAnalysis := policy("all", func(p *v1beta2.RolloutPolicy) {
 		p.Spec.Stages = []v1beta2.RolloutStage{{Name: "rest", Analysis: []v1beta2.RolloutAnalysis{{Name: "up", Query: "up", Min: "1"}}}}
 	})

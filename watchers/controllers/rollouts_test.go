@@ -215,7 +215,7 @@ func TestWhichVersionTheNextRolloutStartsFrom(t *testing.T) {
 	}
 }
 
-func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) {
+func TestGoingBackToThePreviousVersionIsARolloutToo(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutReverted)
@@ -224,7 +224,7 @@ func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) 
 	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", "3: 1.0.0 -> 1.0.0"}, s.legs())
 }
 
-func TestARolloutThatSomebodyDeletesIsMadeOnceMore(t *testing.T) {
+func TestADeletedRolloutIsCreatedAgain(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutHeld)
@@ -235,7 +235,7 @@ func TestARolloutThatSomebodyDeletesIsMadeOnceMore(t *testing.T) {
 	require.NotEqual(t, before.UID, s.rollouts()[1].UID)
 }
 
-func TestALaterEditOfThePolicyIsForTheNextRollout(t *testing.T) {
+func TestAnEditOfThePolicyAppliesToTheNextRollout(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutProgressing)
@@ -268,7 +268,7 @@ func TestAMandatoryModuleHasRolloutsWithoutAChannel(t *testing.T) {
 	require.Len(t, s.rollouts(), 1)
 }
 
-func TestTheNameOfAModuleMayBeTooLongForALabel(t *testing.T) {
+func TestAModuleNameMayBeTooLongForALabel(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	s := newStagedCatalog(t, policy("careful"), desiredtest.ReleaseMeta(long, "regular=1.0.0"))
 	_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: long}})
@@ -278,7 +278,7 @@ func TestTheNameOfAModuleMayBeTooLongForALabel(t *testing.T) {
 	require.Equal(t, map[string]string{shared.LabelManagedBy: "lifecycle-manager"}, s.rollouts()[0].Labels)
 }
 
-func TestWhatCouldNotBeReadOrWrittenIsRepeated(t *testing.T) {
+func TestFailedReadsAndWritesAreRetried(t *testing.T) {
 	busy := errors.New("busy")
 	for _, what := range []string{
 		"list ModuleReleaseMetaList ", "list RolloutPolicyList ", "list ModuleRolloutList ", "create ModuleRollout", "patch status RolloutPolicy", "delete ModuleRollout",
@@ -332,7 +332,7 @@ func TestWhichModulesAnEventIsAbout(t *testing.T) {
 	}
 }
 
-func TestWhatARolloutsStepsWriteIsNoReasonToReconcileItsModule(t *testing.T) {
+func TestStatusWritesOfARolloutDoNotReconcileItsModule(t *testing.T) {
 	before := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Generation: 1, UID: "a"}, Status: v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutProgressing}}
 	for name, test := range map[string]struct {
 		change func(*v1beta2.ModuleRollout)

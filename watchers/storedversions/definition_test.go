@@ -31,7 +31,7 @@ func versionsOf(names ...string) []apiextensionsv1.CustomResourceDefinitionVersi
 	return all
 }
 
-func TestWhatADefinitionSaysOfStoredVersions(t *testing.T) {
+func TestTheStoredVersionsOfADefinition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		versions []string
 		stored   []string
@@ -75,7 +75,7 @@ func TestObjectsCannotBeRewrittenInAVersionThatIsNotServed(t *testing.T) {
 	require.ErrorContains(t, err, "kymas.example.com does not serve v1beta2")
 }
 
-func TestFewOfTheMissingRightsAreNamed(t *testing.T) {
+func TestOnlyAFewMissingRightsAreNamed(t *testing.T) {
 	require.EqualError(t, &NotAllowedError{Missing: []string{"a", "b"}}, "the account may not a, b")
 	require.EqualError(t, &NotAllowedError{Missing: []string{"a", "b", "c", "d", "e"}}, "the account may not a, b, c and 2 more")
 }

@@ -62,7 +62,7 @@ func TestTheLeaderMigratesOnceAndThenOnlyChecks(t *testing.T) {
 	require.Len(t, l.lines, 2, "nothing is logged if nothing is to be done")
 }
 
-func TestTheLeaderSaysOnceWhichCommandToRunWhereItMayNot(t *testing.T) {
+func TestWithoutRightsTheLeaderLogsTheCommandOnce(t *testing.T) {
 	l := newLeading(t)
 	l.allowed = false
 	for range 3 {
@@ -77,7 +77,7 @@ func TestTheLeaderSaysOnceWhichCommandToRunWhereItMayNot(t *testing.T) {
 	require.Len(t, l.lines, 3)
 }
 
-func TestTheLeaderTriesAgainEverMoreRarely(t *testing.T) {
+func TestTheLeaderBacksOffAfterFailures(t *testing.T) {
 	l := newLeading(t)
 	l.failing = errors.New("the API server is busy")
 	last := time.Duration(0)

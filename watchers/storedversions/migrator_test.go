@@ -17,7 +17,7 @@ import (
 )
 
 // Objects of the older generation are stored in v1beta1. This build's definitions store v1beta2.
-func TestObjectsThatAreStoredInV1beta1KeepAllAndTheVersionCanBeDropped(t *testing.T) {
+func TestObjectsStoredInV1beta1KeepAllFieldsAndTheVersionCanBeDropped(t *testing.T) {
 	s := newStand(t)
 	before := map[string][]*unstructured.Unstructured{}
 	fresh := map[string]*unstructured.Unstructured{}
@@ -133,7 +133,7 @@ func TestAnInterruptedMigrationIsCompletedByTheNext(t *testing.T) {
 }
 
 // Others work on the objects during the migration.
-func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
+func TestConcurrentWritesAndDeletionsDoNotStopTheMigration(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Manifests)
 	s.install(s.definition(crds.Manifests, v1beta1))
@@ -159,7 +159,7 @@ func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
 
 // Somebody applies definitions of an older release, so objects are written in an older version again, and then reverts
 // that.
-func TestADefinitionThatIsChangedMeanwhileKeepsItsStoredVersions(t *testing.T) {
+func TestADefinitionChangedDuringTheMigrationKeepsItsStoredVersions(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Kymas)
 	s.install(s.definition(crds.Kymas, v1beta1))
@@ -204,7 +204,7 @@ func TestOneObjectThatCannotBeRewrittenKeepsTheStoredVersions(t *testing.T) {
 	require.NotEqual(t, last.GetResourceVersion(), s.now(last, v1beta2).GetResourceVersion(), "the others were rewritten")
 }
 
-func TestADefinitionThatIsNotInstalledIsSaidToBeMissing(t *testing.T) {
+func TestAMissingDefinitionIsReported(t *testing.T) {
 	s := newStand(t)
 	_, err := s.migrator(s).Migrate(t.Context(), s.name(crds.Kymas), nothing)
 	require.ErrorIs(t, err, ErrMissing)

@@ -18,7 +18,7 @@ var added = [][]string{{"status", "inventory"}, {"status", "defaultCR"}, {"spec"
 
 // The older release stores v1beta1 and lacks some fields. The newer release is this build. Both work side by side
 // during an upgrade, and the older release works alone again after the processes are rolled back.
-func TestAnUpgradeThatAddsFieldsKeepsWhatOlderInstancesWrote(t *testing.T) {
+func TestAnUpgradeThatAddsFieldsKeepsTheWritesOfOlderInstances(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Manifests)
 	older := s.definition(crds.Manifests, v1beta1)

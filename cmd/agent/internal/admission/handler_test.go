@@ -185,7 +185,7 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 }
 
 // What a slow client has not sent holds no memory for longer than the time-out, and others are answered meanwhile.
-func TestASlowBodyIsGivenUp(t *testing.T) {
+func TestASlowBodyTimesOut(t *testing.T) {
 	h, r := newHandler(200 * time.Millisecond)
 	server := httptest.NewServer(h)
 	defer server.Close()

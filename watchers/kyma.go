@@ -66,7 +66,7 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 	return handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Kyma], q kymaQueue) {
 			// A listed Kyma may have been reconciled long ago, and there is no event for a change since then: the
-			// digest decides. Urgent requests skip the queue, because they must not wait for the digests of the whole
+			// digest decides. Urgent requests go first, because they must not wait for the digests of the whole
 			// fleet.
 			req := kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList}
 			if first, ok := q.(priorityqueue.PriorityQueue[kymaRequest]); ok && w.kymaKick(e.Object, req).Urgent {

@@ -76,7 +76,7 @@ func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.Re
 	}
 	affected := affectedBy(e, list.Items)
 	if len(affected) == 0 {
-		// A module may have just created the object, or a Watcher selects a kind that belongs to no module.
+		// A module may have just created the object, or the kind of the object belongs to no module.
 		return whole(ReasonOther), nil
 	}
 	return lists.Map(affected, func(m *v1beta2.Manifest) queue.Item {

@@ -1,4 +1,4 @@
-// Package connection says how programs reach Temporal and the control plane, and connects commands that people call to
+// Package connection configures the connections to Temporal and the control plane. It also connects commands to
 // Temporal.
 package connection
 
@@ -16,7 +16,7 @@ import (
 // Timeout bounds how long connecting may take.
 const Timeout = 30 * time.Second
 
-// Options are those of the environment: TEMPORAL_ADDRESS and what else the SDK's configuration has.
+// Options returns the Temporal options from the environment: TEMPORAL_ADDRESS and the other variables of the SDK.
 func Options() (temporal.Options, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -32,13 +32,13 @@ func Options() (temporal.Options, error) {
 	return options, nil
 }
 
-// IsGiven reports whether the environment says where Temporal is. Without that, Options has the default address.
+// IsGiven reports whether the environment has the address of Temporal. Without it, Options returns the default address.
 func IsGiven() bool {
 	options, err := envconfig.LoadDefaultClientOptions()
 	return err == nil && options.HostPort != ""
 }
 
-// Dial connects as the environment says, and returns the client and its namespace.
+// Dial connects to the Temporal of the environment. It returns the client and its namespace.
 func Dial(ctx context.Context) (temporal.Client, string, error) {
 	options, err := Options()
 	if err != nil {
@@ -50,14 +50,14 @@ func Dial(ctx context.Context) (temporal.Client, string, error) {
 	return connected, options.Namespace, err
 }
 
-// Connect connects with options of the environment.
+// Connect connects with options from Options.
 func Connect(ctx context.Context, options temporal.Options) (temporal.Client, error) {
 	connected, err := temporal.DialContext(ctx, options)
 	if err == nil {
 		return connected, nil
 	}
 	if !IsGiven() {
-		return nil, fmt.Errorf("connect to Temporal at %s, because the environment does not say where it is (TEMPORAL_ADDRESS): %w", options.HostPort, err)
+		return nil, fmt.Errorf("connect to Temporal at the default address %s, because TEMPORAL_ADDRESS is not set: %w", options.HostPort, err)
 	}
 	return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 }

@@ -9,14 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// ControlPlane is the configuration for the control plane, of a kubeconfig or, without one, of KUBECONFIG, the cluster that this
-// runs in, or ~/.kube/config; without a context, the current one counts.
+// ControlPlane returns the configuration for the control plane. It reads the given kubeconfig or, without one,
+// KUBECONFIG, the in-cluster configuration, or ~/.kube/config. Without a context, it uses the current one.
 func ControlPlane(kubeconfig, context string) (*rest.Config, error) {
 	found, err := findConfig(kubeconfig, context)
 	if err != nil {
 		return nil, err
 	}
-	// What the API server has to say about our own objects it says with each of thousands of writes.
+	// The API server repeats its warnings about our own objects with each of thousands of writes, so they are
+	// deduplicated.
 	found.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	return found, nil
 }

@@ -225,7 +225,7 @@ func (q *Queue) Drain(now time.Time) {
 	}
 }
 
-// place puts a backlog where it belongs now: at the end of turn, where it is in turn, or among the sleepers.
+// place puts a backlog where it belongs now: at the end of turn, at its present position in turn, or among the sleepers.
 func (q *Queue) place(b *backlog, now time.Time) {
 	if len(b.items) == 0 {
 		b.wake = now.Add(max(untilFull(b.bucket, now), untilFull(b.urgent, now), untilFull(b.urgentOfModules, now)))

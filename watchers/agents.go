@@ -17,12 +17,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// agentsCompared is how often the leader compares what agents are to be with what it was.
+// agentsCompared is how often the leader checks whether the desired state of agents has changed.
 const agentsCompared = 5 * time.Second
 
-// addAgents wakes every synchronized Kyma when what agents are to be changes: a Watcher, the address of the listener, the
-// authorities. It is compared as a whole, for what it is made of is in several places. What changed while nobody watched is
-// in each Kyma's digest.
+// addAgents wakes every synchronized Kyma when the desired state of agents changes: a Watcher, the listener's address
+// or the authorities. One version string covers all three. The digest of each Kyma covers changes made while no leader
+// was watching.
 func (w *watcher) addAgents(mgr manager.Manager) error {
 	if w.Agents == nil {
 		return nil
@@ -38,15 +38,16 @@ func (w *watcher) addAgents(mgr manager.Manager) error {
 			if err == nil {
 				known = version
 			} else if ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "compare what agents are to be, will try again")
+				log.FromContext(ctx).Error(err, "check whether the desired state of agents has changed, will try again")
 			}
 		}, agentsCompared)
 		return nil
 	}))
 }
 
-// kickForAgents kicks every Kyma that has a remote cluster, each at its own share of the spread, and none before every
-// worker has read the authorities again: with older ones it would change nothing, and nobody would kick once more.
+// kickForAgents kicks every Kyma that has a remote cluster, each at its turn in the pacing span. No Kyma is kicked
+// before every worker has read the authorities again. A worker with older authorities would change nothing, and no
+// second kick would follow.
 func (w *watcher) kickForAgents(ctx context.Context, version string) error {
 	known := w.Now().Add(agents.ReadEvery)
 	return w.kickSynchronized(ctx, "have agents", func(kyma *v1beta2.Kyma) kick.Kick {
@@ -54,7 +55,7 @@ func (w *watcher) kickForAgents(ctx context.Context, version string) error {
 		if turn == nil || turn.Before(known) {
 			turn = &known
 		}
-		return kick.Kick{Reason: "what agents are to be changed", Kind: shared.KindWatcher, NotBefore: turn}
+		return kick.Kick{Reason: "the desired state of agents changed", Kind: shared.KindWatcher, NotBefore: turn}
 	})
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// catalogSources watch ModuleTemplates and ModuleReleaseMetas and ask to reconcile the Kymas whose modules
-// could resolve to them, found by an index. What is listed at start is omitted: each Kyma's own digest
-// covers it.
+// catalogSources watch ModuleTemplates, ModuleReleaseMetas and ModuleRollouts. A change requests a reconcile of each
+// Kyma with a module that could resolve to the changed object; an index finds these Kymas. The initial list is skipped,
+// because the digest of each Kyma covers it.
 func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaRequest] {
 	return []source.TypedSource[kymaRequest]{
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{},
@@ -34,8 +34,8 @@ func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaR
 	}
 }
 
-// keysOfTemplate are the keys of a template; one of a mandatory module concerns every Kyma, also where only the
-// release meta says that it is mandatory.
+// keysOfTemplate returns the index keys of a template. The template of a mandatory module concerns every Kyma, even if
+// only the release meta marks the module as mandatory.
 func (w *watcher) keysOfTemplate(ctx context.Context, template *v1beta2.ModuleTemplate) []string {
 	keys := desired.KeysOfTemplate(template)
 	for _, key := range keys {
@@ -60,8 +60,8 @@ func catalogHandler[T client.Object](w *watcher, kind string, keys func(context.
 	})
 }
 
-// newsOf calls add with each object that appears, changes or goes: as it was, and as it is. What is listed at start is omitted,
-// for each watcher has something else that covers it.
+// newsOf returns a handler that calls add, with the old and the new object, when an object is created, changed or
+// deleted. The initial list is skipped, because every watcher that uses newsOf has another way to cover it.
 func newsOf[T client.Object, R comparable](
 	changed func(before, after client.Object) bool,
 	add func(ctx context.Context, before, after T, q workqueue.TypedRateLimitingInterface[R]),
@@ -90,13 +90,13 @@ func isEdited(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration()
 }
 
-// enqueueReferrers asks to reconcile every Kyma that refers to one of the keys.
+// enqueueReferrers requests a reconcile of every Kyma that refers to one of the keys.
 func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, q kymaQueue) {
 	for key := range sets.New(keys...) {
 		var kymas v1beta2.KymaList
 		if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: key}); err != nil {
 			// Nothing is lost: the sweep computes every Kyma's digest.
-			log.FromContext(ctx).Error(err, "list the Kymas that a change of the catalog concerns", logkey.Kind, c.Kind, logkey.Namespace, c.Namespace, logkey.Name, c.Name)
+			log.FromContext(ctx).Error(err, "list the Kymas that a catalog change concerns", logkey.Kind, c.Kind, logkey.Namespace, c.Namespace, logkey.Name, c.Name)
 			continue
 		}
 		for i := range kymas.Items {

@@ -21,7 +21,7 @@ func TestATemplateOfAMandatoryModuleConcernsEveryKyma(t *testing.T) {
 	require.NotContains(t, w.keysOfTemplate(context.Background(), desiredtest.Template("keda", "1.0.0")), desired.MandatoryKey)
 }
 
-func TestTheColumnOfChannelsConcernsNoKyma(t *testing.T) {
+func TestAChangeOfTheChannelsColumnConcernsNoKyma(t *testing.T) {
 	with := desiredtest.ReleaseMeta("keda", "regular=1.1.0")
 	with.Annotations = map[string]string{shared.AnnotationChannels: "regular=1.1.0"}
 	without := desiredtest.ReleaseMeta("keda", "regular=1.1.0")

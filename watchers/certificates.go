@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
 )
 
-// CertificatesStarter makes sure that the workflow runs that rotates the authorities of agents' certificates.
+// CertificatesStarter keeps the workflow running that rotates the authorities of agents' certificates.
 type CertificatesStarter interface {
 	EnsureCertificates(ctx context.Context) error
 }
@@ -21,7 +21,7 @@ type TemporalCertificates struct {
 	Temporal temporal.Client
 }
 
-// EnsureCertificates starts the workflow where it does not run.
+// EnsureCertificates starts the workflow if it is not running.
 func (t TemporalCertificates) EnsureCertificates(ctx context.Context) error {
 	options := temporal.StartWorkflowOptions{
 		ID:                       kick.CertificatesWorkflowID,
@@ -31,7 +31,7 @@ func (t TemporalCertificates) EnsureCertificates(ctx context.Context) error {
 		StaticSummary:            "authorities of agents' certificates",
 	}
 	if _, err := t.Temporal.ExecuteWorkflow(ctx, options, kick.CertificatesWorkflow, authority.Input{}); err != nil {
-		return fmt.Errorf("start the workflow of certificates: %w", err)
+		return fmt.Errorf("start the certificates workflow: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
 )
 
-func TestTheWorkflowOfCertificatesIsStartedWhereItDoesNotRun(t *testing.T) {
+func TestTheCertificatesWorkflowIsStartedIfItIsNotRunning(t *testing.T) {
 	server := &mocks.Client{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o temporal.StartWorkflowOptions) bool {
 		return o.ID == kick.CertificatesWorkflowID && o.TaskQueue == kick.ControlPlaneQueue &&

@@ -30,7 +30,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// hasty is a queue in which nothing waits, and that notes for how long the last request should have waited.
+// hasty is a queue without delays. It records the delay of the last AddAfter.
 type hasty[R comparable] struct {
 	workqueue.TypedRateLimitingInterface[R]
 	lag *time.Duration
@@ -41,13 +41,13 @@ func (h hasty[R]) AddAfter(request R, lag time.Duration) {
 	h.Add(request)
 }
 
-// asked returns what a handler asks for, as the queue merges it.
+// asked returns the requests that a handler adds, merged by the queue.
 func asked[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R])) []R {
 	all, _ := askedAfter(handle)
 	return all
 }
 
-// askedAfter is asked, and returns also for how long the last request that was to wait has to.
+// askedAfter is asked, and also returns the delay of the last delayed request.
 func askedAfter[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R])) ([]R, time.Duration) {
 	q := hasty[R]{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[R]()), new(time.Duration)}
 	defer q.ShutDown()
@@ -61,7 +61,7 @@ func askedAfter[R comparable](handle func(q workqueue.TypedRateLimitingInterface
 	return all, *q.lag
 }
 
-func TestWhichEventsOfAKymaAreActedOn(t *testing.T) {
+func TestWhichKymaEventsAreHandled(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, ctx := w.kymaEvents(), t.Context()
 	created := func(atStart bool) []kymaRequest {
@@ -71,7 +71,7 @@ func TestWhichEventsOfAKymaAreActedOn(t *testing.T) {
 	}
 	updated := func(change func(*v1beta2.Kyma)) []kymaRequest {
 		return asked(func(q kymaQueue) {
-			// A hundred events of one kind are one request.
+			// The queue merges a hundred events of one kind into one request.
 			for range 100 {
 				events.Update(ctx, event.TypedUpdateEvent[*v1beta2.Kyma]{ObjectOld: kymaWith(nil), ObjectNew: kymaWith(change)}, q)
 			}
@@ -79,21 +79,21 @@ func TestWhichEventsOfAKymaAreActedOn(t *testing.T) {
 	}
 	own := []kymaRequest{{Ref: demo, Own: true}}
 	require.Equal(t, own, created(false))
-	require.Equal(t, []kymaRequest{{Ref: demo}}, created(true), "what is listed at start did not change just now")
+	require.Equal(t, []kymaRequest{{Ref: demo}}, created(true), "a listed Kyma did not change just now")
 	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Generation = 3 }))
-	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.DeletionTimestamp = &metav1.Time{Time: now} }), "also if no generation told of it")
+	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.DeletionTimestamp = &metav1.Time{Time: now} }), "even if the generation did not change")
 	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Labels = map[string]string{"a": "b"} }))
 	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Annotations = map[string]string{"a": "b"} }))
-	require.Empty(t, updated(func(k *v1beta2.Kyma) { k.ResourceVersion, k.Status.State = "9", "Ready" }), "a status that we wrote ourselves")
+	require.Empty(t, updated(func(k *v1beta2.Kyma) { k.ResourceVersion, k.Status.State = "9", "Ready" }), "our own status write")
 	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}, {Ref: kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "new"}, Own: true}},
-		updated(func(k *v1beta2.Kyma) { k.UID = "new" }), "one that was replaced is two events")
+		updated(func(k *v1beta2.Kyma) { k.UID = "new" }), "a replaced Kyma causes two requests")
 	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}}, asked(func(q kymaQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Kyma]{Object: kymaWith(nil)}, q)
 	}))
 }
 
-// A leader that starts lists the whole fleet, and works out a digest for each Kyma whose own generation says nothing.
-func TestWhatWasEditedWhileNobodyWatchedIsActedOnFirst(t *testing.T) {
+// A leader that starts lists the whole fleet. It must compute a digest for each Kyma with an unchanged generation.
+func TestEditsMadeWithoutALeaderAreHandledFirst(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, q := w.kymaEvents(), priorityqueue.New[kymaRequest]("test")
 	defer q.ShutDown()
@@ -115,7 +115,7 @@ func TestWhatWasEditedWhileNobodyWatchedIsActedOnFirst(t *testing.T) {
 	require.Equal(t, []string{"edited", "deleted", "a", "b"}, names)
 }
 
-func TestWhichEventsOfAManifestAreActedOn(t *testing.T) {
+func TestWhichManifestEventsAreHandled(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, ctx := w.manifestEvents(), t.Context()
 	ref := kick.RefOf(manifestWith(nil))
@@ -155,7 +155,7 @@ func TestWhichEventsOfAManifestAreActedOn(t *testing.T) {
 	}
 }
 
-// A plan that was lost is recorded again, and its Manifest, which was refused meanwhile, is as it was.
+// A lost plan is recorded again. Its Manifest was refused meanwhile and is otherwise unchanged.
 func TestARefusedManifestIsKickedOnceItsPlanIsRecorded(t *testing.T) {
 	refused := manifestWith(func(m *v1beta2.Manifest) {
 		m.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), Status: metav1.ConditionFalse, Reason: manifests.ReasonNotPlanned}}
@@ -170,11 +170,11 @@ func TestARefusedManifestIsKickedOnceItsPlanIsRecorded(t *testing.T) {
 		})
 	}
 	require.Equal(t, want, planEvent(lost, recorded, refused))
-	require.Empty(t, planEvent(recorded, recorded, refused), "a status that says the same")
-	require.Empty(t, planEvent(lost, recorded, manifestWith(nil)), "one that was not refused")
+	require.Empty(t, planEvent(recorded, recorded, refused), "an unchanged status")
+	require.Empty(t, planEvent(lost, recorded, manifestWith(nil)), "a Manifest that was not refused")
 	edited := refused.DeepCopy()
 	edited.Spec.Version = "9.9.9"
-	require.Empty(t, planEvent(lost, recorded, edited), "one that is not as planned: it is written, which is an event")
+	require.Empty(t, planEvent(lost, recorded, edited), "a Manifest that is not as planned: writing it is an event of its own")
 
 	refusedNow := func(kyma *v1beta2.Kyma) []manifestRequest {
 		w, _, _ := newWatcher(t, kyma, refused)
@@ -182,11 +182,11 @@ func TestARefusedManifestIsKickedOnceItsPlanIsRecorded(t *testing.T) {
 			w.manifestEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Manifest]{ObjectOld: manifestWith(nil), ObjectNew: refused}, q)
 		})
 	}
-	require.Equal(t, want, refusedNow(recorded), "the plan was recorded while it was refused")
+	require.Equal(t, want, refusedNow(recorded), "the plan was recorded while the Manifest was being refused")
 	require.Empty(t, refusedNow(lost))
 }
 
-func TestWhichEventsOfASecretAreActedOn(t *testing.T) {
+func TestWhichSecretEventsAreHandled(t *testing.T) {
 	events, ctx := secretEvents(), t.Context()
 	secret := func(version string) *metav1.PartialObjectMetadata {
 		s := fleet.SecretMetadata()
@@ -216,7 +216,7 @@ func TestWhichEventsOfASecretAreActedOn(t *testing.T) {
 	}))
 }
 
-// indexed is a watcher on a cache that has the index of Kymas by what their modules can resolve to.
+// indexed returns a watcher on a cache with the index of Kymas by what their modules can resolve to.
 func indexed(t *testing.T, objects ...client.Object) *watcher {
 	t.Helper()
 	w, _, _ := newWatcher(t)
@@ -229,7 +229,7 @@ func indexed(t *testing.T, objects ...client.Object) *watcher {
 	return w
 }
 
-func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
+func TestWhichKymasACatalogChangeConcerns(t *testing.T) {
 	ctx := t.Context()
 	wants := func(name string, modules ...string) *v1beta2.Kyma {
 		return named(name, func(k *v1beta2.Kyma) {
@@ -249,7 +249,7 @@ func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
 		all := []string{}
 		for _, request := range asked(handle) {
 			require.Equal(t, "ModuleTemplate", request.Cause.Kind)
-			require.Equal(t, "2", request.Cause.ResourceVersion, "so that a reader knows how fresh its caches must be")
+			require.Equal(t, "2", request.Cause.ResourceVersion, "so that workers know how fresh their caches must be")
 			require.False(t, request.Own)
 			all = append(all, request.Name)
 		}
@@ -267,25 +267,25 @@ func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"keda", "both"}, created(false))
 	require.Empty(t, created(true), "the digest of each Kyma covers it")
-	require.Empty(t, updated(template("keda", "1"), template("keda", "2")), "nothing changed but what we wrote")
+	require.Empty(t, updated(template("keda", "1"), template("keda", "2")), "only our own fields changed")
 	changed := template("keda", "2")
 	changed.Generation = 7
 	require.ElementsMatch(t, []string{"keda", "both"}, updated(template("keda", "1"), changed))
 	moved := template("istio", "2")
 	moved.Generation = 7
-	require.ElementsMatch(t, []string{"keda", "both", "istio"}, updated(template("keda", "1"), moved), "those that lose it hear of it too")
+	require.ElementsMatch(t, []string{"keda", "both", "istio"}, updated(template("keda", "1"), moved), "Kymas that lose the module are notified too")
 	require.ElementsMatch(t, []string{"keda", "both"}, names(func(q kymaQueue) {
 		templates.Delete(ctx, event.TypedDeleteEvent[*v1beta2.ModuleTemplate]{Object: template("keda", "2")}, q)
 	}))
 }
 
-func TestARolloutDependsOnTheKymaAndOnTheChange(t *testing.T) {
+func TestThePacingDelayDependsOnTheKymaAndTheChange(t *testing.T) {
 	require.NotEqual(t, desired.PacingDelay("a", "first", time.Hour), desired.PacingDelay("a", "second", time.Hour),
-		"else the same clusters would always be the first")
+		"else the same clusters would always come first")
 	require.NotEqual(t, desired.PacingDelay("a", "first", time.Hour), desired.PacingDelay("b", "first", time.Hour))
 }
 
-func TestWhichKicksPassAtOnce(t *testing.T) {
+func TestWhichKicksAreUrgent(t *testing.T) {
 	deleted := func(k client.Object) {
 		k.SetDeletionTimestamp(&metav1.Time{Time: now})
 		k.SetFinalizers([]string{"operator.kyma-project.io/Kyma"})
@@ -314,7 +314,7 @@ func TestWhichKicksPassAtOnce(t *testing.T) {
 	}
 }
 
-func TestAKymaIsKickedWhenTheGarbageCollectorHasReleasedWhatRemains(t *testing.T) {
+func TestAKymaIsKickedWhenTheGarbageCollectorReleasesItsRemains(t *testing.T) {
 	orphaning := kymaWith(func(k *v1beta2.Kyma) {
 		k.DeletionTimestamp = &metav1.Time{Time: now}
 		k.Finalizers = []string{"operator.kyma-project.io/Kyma", metav1.FinalizerOrphanDependents}
@@ -331,7 +331,7 @@ func TestAKymaIsKickedWhenTheGarbageCollectorHasReleasedWhatRemains(t *testing.T
 	require.Empty(t, update(orphaned, orphaned))
 }
 
-// deaf is a Temporal that takes no kick.
+// deaf is a Temporal that accepts no kick.
 type deaf struct{}
 
 var errBusy = errors.New("resource exhausted")
@@ -346,7 +346,7 @@ func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error)         { ret
 func (deaf) EnsureSweeps(context.Context) error                            { return errBusy }
 func (deaf) Unknown(context.Context) (bool, error)                         { return false, errBusy }
 
-// What could not be delivered, or not even worked out, is an error of the request, which the queue repeats.
+// A kick that cannot be computed or delivered is an error of the request, so the queue retries it.
 func TestNoKickIsDropped(t *testing.T) {
 	changed := kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" })
 	m := manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 })
@@ -372,7 +372,7 @@ func TestNoKickIsDropped(t *testing.T) {
 	require.Empty(t, kicks.sent)
 }
 
-// inOrder remembers evictions and kicks together.
+// inOrder records evictions and kicks in one list.
 type inOrder struct {
 	*recorder
 	all *[]string
@@ -393,7 +393,7 @@ func TestAReconcileAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
 	require.Equal(t, []string{"evict", "kick"}, *all)
 }
 
-func TestNobodyIsKickedForItsAgentBeforeWorkersReadTheAuthoritiesAgain(t *testing.T) {
+func TestNoKymaIsKickedForItsAgentBeforeWorkersReadTheAuthoritiesAgain(t *testing.T) {
 	for spread, latest := range map[time.Duration]time.Duration{0: agents.ReadEvery, time.Hour: time.Hour} {
 		w, kicks, _ := newWatcher(t, kymaWith(nil))
 		w.Settings.PacingSpan = spread
@@ -424,7 +424,7 @@ func TestKicksAreSentAtALimitedRate(t *testing.T) {
 		require.Error(t, deliver(), name)
 	}
 	require.Empty(t, kicks.sent)
-	require.InDelta(t, 50, float64(Options{}.withDefaults().KickLimit.Limit()), 0, "a second, by default")
+	require.InDelta(t, 50, float64(Options{}.withDefaults().KickLimit.Limit()), 0, "per second, by default")
 }
 
 // added collects what is added to a manager.
@@ -438,7 +438,7 @@ func (a *added) Add(r manager.Runnable) error {
 	return nil
 }
 
-// failing counts the calls, of which the first two fail.
+// failing counts the calls. The first two calls fail.
 type failing struct{ calls []time.Time }
 
 func (f *failing) EnsureSweeps(context.Context) error {
@@ -465,7 +465,7 @@ func TestTheLeaderMakesSureThatAllSweepsRunEveryFiveMinutes(t *testing.T) {
 		require.NoError(t, mgr.runnables[0].Start(ctx))
 		require.GreaterOrEqual(t, len(starter.calls), 6)
 		require.LessOrEqual(t, len(starter.calls), 7)
-		require.Less(t, starter.calls[2].Sub(starter.calls[0]), time.Minute, "what failed is tried again soon")
+		require.Less(t, starter.calls[2].Sub(starter.calls[0]), time.Minute, "a failure is retried soon")
 		require.Equal(t, 5*time.Minute, starter.calls[4].Sub(starter.calls[3]))
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// gatewayEvents are the events of Gateways: any Watcher may select any of them. What is listed at start is omitted: the
-// comparison of all Watchers at the start covers it.
+// gatewayEvents handles the events of Gateways. Any Watcher may select any Gateway. The initial list is skipped,
+// because the leader compares all Watchers when it starts.
 func gatewayEvents() handler.TypedFuncs[*networkingv1.Gateway, watcherRequest] {
 	changed := func(before, after client.Object) bool {
 		return isEdited(before, after) || before.GetUID() != after.GetUID() || !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels())
@@ -24,7 +24,7 @@ func gatewayEvents() handler.TypedFuncs[*networkingv1.Gateway, watcherRequest] {
 	})
 }
 
-// virtualServiceEvents are the events of our VirtualServices. Each is of the Watcher of its name.
+// virtualServiceEvents handles the events of our VirtualServices. A VirtualService has the name of its Watcher.
 func virtualServiceEvents() handler.TypedFuncs[*networkingv1.VirtualService, watcherRequest] {
 	add := func(vs *networkingv1.VirtualService, q watcherQueue) {
 		q.Add(watcherRequest{Ref: kick.Ref{Namespace: vs.Namespace, Name: vs.Name}})

@@ -27,22 +27,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// kymaRequest asks to work out whether a Kyma's workflow has to be kicked. Requests that are equal are
-// merged by the queue.
+// kymaRequest asks whether a Kyma's workflow must be kicked. The queue merges equal requests.
 type kymaRequest struct {
 	kick.Ref
-	// Own is true when the Kyma itself changed: such a kick is urgent.
+	// Own is true if the Kyma itself changed. The kick is then urgent.
 	Own bool
-	// Gone is true when the Kyma was removed.
+	// Gone is true if the Kyma was removed.
 	Gone bool
-	// Cause is the object of the catalog that changed.
+	// Cause is the catalog object that changed.
 	Cause cause
 }
 
 // cause identifies the object whose change led to a request.
 type cause struct {
 	Kind, Namespace, Name, ResourceVersion string
-	// Paced is true when a rollout in stages decides whom the change reaches when.
+	// Paced is true if a ModuleRollout decides when the change reaches which Kyma.
 	Paced bool
 }
 
@@ -52,7 +51,7 @@ func causeOf(kind string, obj client.Object) cause {
 
 type kymaQueue = workqueue.TypedRateLimitingInterface[kymaRequest]
 
-// concurrency is how many requests of a watcher are worked on at once: each is one digest and one kick.
+// concurrency is how many requests each watcher handles at once. A request costs one digest and one kick.
 const concurrency = 8
 
 func (w *watcher) addKymas(mgr manager.Manager) error {
@@ -62,12 +61,13 @@ func (w *watcher) addKymas(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
 }
 
-// kymaEvents are the events of Kymas themselves.
+// kymaEvents handles the events of Kymas.
 func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 	return handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Kyma], q kymaQueue) {
-			// What is listed at start may have been seen long ago, and nothing says what changed meanwhile:
-			// the digest decides. What somebody changed then does not wait for the digests of the whole fleet.
+			// A listed Kyma may have been reconciled long ago, and there is no event for a change since then: the
+			// digest decides. Urgent requests go first, because they must not wait for the digests of the whole
+			// fleet.
 			req := kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList}
 			if first, ok := q.(priorityqueue.PriorityQueue[kymaRequest]); ok && w.kymaKick(e.Object, req).Urgent {
 				first.AddWithOpts(priorityqueue.AddOpts{Priority: new(0)}, req)
@@ -92,8 +92,8 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 	}
 }
 
-// changed tells whether more than the status changed, or what this instance itself keeps in the metadata. The
-// generation also moves when a deletion begins.
+// changed reports whether more changed than the status and the metadata that this instance maintains. The generation
+// also changes when a deletion begins.
 func (w *watcher) changed(before, after client.Object) bool {
 	return before.GetUID() != after.GetUID() ||
 		before.GetGeneration() != after.GetGeneration() ||
@@ -102,12 +102,13 @@ func (w *watcher) changed(before, after client.Object) bool {
 		!maps.Equal(othersAnnotations(before), othersAnnotations(after))
 }
 
-// isOrphaned tells whether the garbage collector has just released what remains of a Kyma: its deletion continues then.
+// isOrphaned reports whether the garbage collector has just released the remains of a Kyma, so that its deletion can
+// continue.
 func isOrphaned(before, after *v1beta2.Kyma) bool {
 	return desired.IsOrphaning(before) && !desired.IsOrphaning(after)
 }
 
-// othersAnnotations are the annotations of an object without those that this instance sets and that change nothing.
+// othersAnnotations returns the annotations of an object without the bookkeeping annotations that this instance sets.
 func othersAnnotations(obj client.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	for _, own := range []string{shared.AnnotationChannels, origin.AnnotationBackground, origin.AnnotationSince, origin.AnnotationTrace, staged.AnnotationUpgrade} {
@@ -116,7 +117,7 @@ func othersAnnotations(obj client.Object) map[string]string {
 	return annotations
 }
 
-// othersLabels are the labels of an object without the mark that this instance puts on what is its own anyway.
+// othersLabels returns the labels of an object without the managed-by label if that label names this instance.
 func (w *watcher) othersLabels(obj client.Object) map[string]string {
 	labels := maps.Clone(obj.GetLabels())
 	if w.Settings.Ours(labels) {
@@ -125,8 +126,8 @@ func (w *watcher) othersLabels(obj client.Object) map[string]string {
 	return labels
 }
 
-// kickKyma kicks the workflow of a Kyma whose inputs are not those of its last reconcile. Where nothing of the Kyma's own
-// differs, pacing does it.
+// kickKyma kicks the workflow of a Kyma if its inputs have changed since its last reconcile. Changes that do not come
+// from the Kyma itself go through pacing.
 func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	if req.Gone {
 		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
@@ -142,7 +143,8 @@ func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 	return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 }
 
-// behind returns a Kyma of this instance that has to be reconciled, with the digest of its inputs; nil where it has not.
+// behind returns the Kyma and the digest of its inputs if the Kyma belongs to this instance and must be reconciled,
+// else nil.
 func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, string, error) {
 	kyma := &v1beta2.Kyma{}
 	if err := w.reader.Get(ctx, req.Key(), kyma); err != nil || kyma.UID != req.UID {
@@ -156,7 +158,7 @@ func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, s
 	}
 	digest, err := w.Inputs.Digest(ctx, kyma)
 	if err != nil {
-		return nil, "", fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
+		return nil, "", fmt.Errorf("compute the inputs digest of Kyma %s: %w", req.Ref, err)
 	}
 	if digest == kyma.Status.InputsDigest && !mayHelp(kyma, req.Cause) {
 		return nil, "", nil
@@ -175,8 +177,8 @@ func (w *watcher) sendKyma(ctx context.Context, kyma *v1beta2.Kyma, req kymaRequ
 	return w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
 
-// mayHelp tells whether a change of the catalog may bring a newer version of a module that is being removed, which is no
-// input of its Kyma any more.
+// mayHelp reports whether a catalog change may bring a newer version of a module that is being removed or in Warning.
+// The version of a module that is being removed is no longer an input of its Kyma.
 func mayHelp(kyma *v1beta2.Kyma, c cause) bool {
 	return (c.Kind == shared.KindModuleTemplate || c.Kind == shared.KindModuleReleaseMeta) &&
 		slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool {
@@ -184,7 +186,7 @@ func mayHelp(kyma *v1beta2.Kyma, c cause) bool {
 		})
 }
 
-// kymaKick says what changed. A change of the Kyma itself is urgent.
+// kymaKick returns the kick for a request. Changes of the Kyma itself are urgent.
 func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
 	k := kick.Kick{Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	switch {
@@ -193,7 +195,7 @@ func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
 	case req.Own || kyma.Generation != kyma.Status.ObservedGeneration:
 		k.Reason, k.Urgent = "Kyma changed", true
 	case req.Cause.Kind == "":
-		k.Reason = "inputs changed while nobody watched"
+		k.Reason = "inputs changed while no leader was watching"
 	default:
 		k.Reason = req.Cause.Kind + " changed"
 		k.Kind, k.Namespace, k.Name, k.ResourceVersion = req.Cause.Kind, req.Cause.Namespace, req.Cause.Name, req.Cause.ResourceVersion

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// logsOf makes the logger of a controller, whose lines about a request say what it is about.
+// logsOf returns the logger constructor of a controller. Its log lines name the object of the request.
 func logsOf[T any](mgr manager.Manager, controller string, about func(T) []any) func(*T) logr.Logger {
 	log := mgr.GetLogger().WithValues(logkey.Controller, controller)
 	return func(request *T) logr.Logger {

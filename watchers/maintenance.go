@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// PolicySource tells by a digest which maintenance policy applies; *windows.Source does.
+// PolicySource returns the digest of the current maintenance policy. It is implemented by *windows.Source.
 type PolicySource interface {
 	// Digest changes whenever the policy does.
 	Digest() string
@@ -28,18 +28,18 @@ type PolicySource interface {
 const (
 	// checkPolicyEvery is how often the leader checks whether the maintenance policy changed.
 	checkPolicyEvery = 5 * time.Second
-	// policyReachesAll is the time after which every worker's mounted file is expected to say what the leader's
-	// does: the kubelet of each node renews it in its own time, about once a minute.
+	// policyReachesAll is the time after which every worker's mounted policy file should be current. The kubelet of
+	// each node refreshes it about once a minute.
 	policyReachesAll = 2 * time.Minute
 )
 
-// addMaintenance wakes the Kymas whose upgrades wait for a maintenance window when the policy changes, and once
-// at start, because it may have changed while nobody watched.
+// addMaintenance wakes the Kymas with upgrades that wait for a maintenance window. It does so when the policy changes
+// and once at start, because the policy may have changed while no leader was watching.
 func (w *watcher) addMaintenance(mgr manager.Manager) error {
 	if w.Policies == nil {
 		return nil
 	}
-	// A RunnableFunc needs leader election by default: only the leader watches.
+	// A RunnableFunc needs leader election by default, so only the leader watches.
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		watch := policyWatch{watcher: w}
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -54,16 +54,16 @@ func (w *watcher) addMaintenance(mgr manager.Manager) error {
 // policyWatch remembers for which policy the waiting Kymas were kicked.
 type policyWatch struct {
 	*watcher
-	// kickedFor is the digest of that policy; nil before the first time.
+	// kickedFor is the digest of that policy; nil before the first check.
 	kickedFor *string
-	// again is when they are kicked once more for the same policy; zero when that is done. A worker whose file
-	// was still the old one would have reconciled in vain.
+	// again is when the Kymas are kicked a second time for the same policy, because a worker with an outdated policy
+	// file would have reconciled in vain. It is zero once that is done.
 	again time.Time
-	// missed are the Kymas that could not be kicked. They alone are kicked by the next check.
+	// missed holds the Kymas that could not be kicked. The next check kicks only these.
 	missed map[types.UID]bool
 }
 
-// check kicks the waiting Kymas where there is a reason to. What fails is tried again by the next check.
+// check kicks the waiting Kymas if there is a reason to. The next check retries failed kicks.
 func (p *policyWatch) check(ctx context.Context) error {
 	digest, now := p.Policies.Digest(), p.Now()
 	changed := p.kickedFor == nil || *p.kickedFor != digest
@@ -88,8 +88,9 @@ func (p *policyWatch) check(ctx context.Context) error {
 	return err
 }
 
-// waiting are the Kymas of this instance that have a module waiting for a window, or one that a report before this check
-// showed, by the new policy, as no longer waiting while nothing was done about it.
+// waiting returns the Kymas of this instance with a module that waits for a window. It includes modules that a report
+// made before this check already shows, under the new policy, as no longer waiting although their upgrade has not
+// begun.
 func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	var list v1beta2.KymaList
 	if err := w.reader.List(ctx, &list); err != nil {
@@ -108,7 +109,7 @@ func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	}), nil
 }
 
-// kickForPolicy kicks Kymas and returns those that could not be kicked; they do not keep the others waiting.
+// kickForPolicy kicks Kymas and returns those that could not be kicked. A failed kick does not stop the others.
 func (w *watcher) kickForPolicy(ctx context.Context, kymas []*v1beta2.Kyma) (map[types.UID]bool, error) {
 	missed := map[types.UID]bool{}
 	var failed []error
@@ -126,17 +127,17 @@ func (w *watcher) kickForPolicy(ctx context.Context, kymas []*v1beta2.Kyma) (map
 	return missed, errors.Join(failed...)
 }
 
-// isOurs tells whether a Kyma is this instance's to work on, and stays.
+// isOurs reports whether a Kyma belongs to this instance and is not being deleted.
 func (w *watcher) isOurs(kyma *v1beta2.Kyma) bool {
 	return kyma.DeletionTimestamp.IsZero() && w.Settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma)
 }
 
-// waitsForWindow tells whether the policy decides about a module of a Kyma, whose upgrade waits.
+// waitsForWindow reports whether an upgrade of one of the Kyma's modules waits for a maintenance window.
 func waitsForWindow(kyma *v1beta2.Kyma) bool {
 	return slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool { return m.Maintenance })
 }
 
-// awaitsUpgrade tells whether the status of a Kyma has a module in a version that its Manifest has not.
+// awaitsUpgrade reports whether the Kyma's status has a module in a version other than its Manifest's.
 func awaitsUpgrade(kyma *v1beta2.Kyma, manifests map[types.NamespacedName]*v1beta2.Manifest) bool {
 	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool {
 		if module.Manifest == nil {
@@ -157,7 +158,8 @@ func (w *watcher) manifestsByName(ctx context.Context) (map[types.NamespacedName
 	}), nil
 }
 
-// mandatoryMayWait tells whether any Kyma may wait with a mandatory module, which no status shows.
+// mandatoryMayWait reports whether a mandatory module may be waiting for a window. No Kyma's status shows mandatory
+// modules.
 func (w *watcher) mandatoryMayWait(ctx context.Context) (bool, error) {
 	var templates v1beta2.ModuleTemplateList
 	if err := w.reader.List(ctx, &templates, client.UnsafeDisableDeepCopy); err != nil {

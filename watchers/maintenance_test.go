@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// policies is a source whose digest is set by hand.
+// policies is a PolicySource with a digest that tests set.
 type policies struct{ digest string }
 
 func (p *policies) Digest() string { return p.digest }
@@ -40,7 +40,7 @@ func newPolicyWatch(t *testing.T, objects ...client.Object) (*policyWatch, *poli
 	return &policyWatch{watcher: w}, source, kicks, &clock
 }
 
-func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
+func TestAPolicyChangeWakesWaitingKymas(t *testing.T) {
 	watch, source, kicks, clock := newPolicyWatch(t, named("waits", nil))
 	wakes := func(after time.Duration, want int, why string) {
 		t.Helper()
@@ -48,26 +48,27 @@ func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
 		require.NoError(t, watch.check(t.Context()))
 		require.Len(t, kicks.sent, want, why)
 	}
-	wakes(0, 1, "at start, as the policy may have changed while nobody watched")
+	wakes(0, 1, "at start, because the policy may have changed while no leader was watching")
 	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
 	require.Equal(t, "maintenance policy changed", kicks.sent[0].kick.Reason)
-	require.False(t, kicks.sent[0].kick.Urgent, "it concerns many: an edit comes first")
+	require.False(t, kicks.sent[0].kick.Urgent, "it concerns many Kymas, so edits come first")
 	require.Nil(t, kicks.sent[0].kick.NotBefore)
 
 	wakes(5*time.Second, 0, "unchanged")
-	wakes(2*time.Minute, 1, "once more, when the policy has reached all workers")
+	wakes(2*time.Minute, 1, "a second time, when the policy has reached all workers")
 	wakes(time.Hour, 0, "unchanged")
 	source.digest = "second"
 	wakes(5*time.Second, 1, "changed")
 	source.digest = ""
 	wakes(5*time.Second, 1, "taken away")
-	wakes(115*time.Second, 0, "not all workers have it")
+	wakes(115*time.Second, 0, "not all workers have the policy yet")
 	wakes(5*time.Second, 1, "once more")
 	wakes(time.Hour, 0, "unchanged")
 }
 
-// A report that is made after the policy changed, and before the watch sees it, says by the new one that nothing waits.
-func TestAPolicyChangeWakesThoseThatAReportHasSaidToBeOnTheirWay(t *testing.T) {
+// A report made after the policy changed, but before the watch noticed, already shows under the new policy that nothing
+// waits.
+func TestAPolicyChangeWakesKymasThatAReportShowsAsNoLongerWaiting(t *testing.T) {
 	for name, test := range map[string]struct {
 		version string
 		kicks   int
@@ -90,7 +91,7 @@ func TestAPolicyChangeWakesThoseThatAReportHasSaidToBeOnTheirWay(t *testing.T) {
 	}
 }
 
-func TestOnlyOurKymasThatWaitAreWoken(t *testing.T) {
+func TestOnlyWaitingKymasOfThisInstanceAreWoken(t *testing.T) {
 	watch, _, kicks, _ := newPolicyWatch(t,
 		named("waits", nil),
 		named("nothing-waits", func(k *v1beta2.Kyma) { k.Status.Modules[1].Maintenance = false }),
@@ -110,7 +111,7 @@ func TestOnlyOurKymasThatWaitAreWoken(t *testing.T) {
 	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
 }
 
-// refuser fails for one Kyma, as long as it is told to.
+// refuser fails for one Kyma while it is set.
 type refuser struct {
 	*recorder
 	name string
@@ -123,7 +124,7 @@ func (r *refuser) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	return r.recorder.Kyma(ctx, ref, k)
 }
 
-func TestAKickThatFailsIsRepeatedAndDelaysNobody(t *testing.T) {
+func TestAFailedKickIsRetriedAndDelaysNoOtherKyma(t *testing.T) {
 	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
 	refuses := &refuser{recorder: kicks, name: "a"}
 	watch.Kicks = refuses
@@ -132,17 +133,17 @@ func TestAKickThatFailsIsRepeatedAndDelaysNobody(t *testing.T) {
 
 	kicks.sent = nil
 	require.ErrorContains(t, watch.check(t.Context()), "kick Kyma kcp-system/a: no answer")
-	require.Empty(t, kicks.sent, "whoever was kicked is not kicked again")
+	require.Empty(t, kicks.sent, "a Kyma that was kicked is not kicked again")
 
 	refuses.name = ""
 	require.NoError(t, watch.check(t.Context()))
 	require.Len(t, kicks.sent, 1)
 	require.Equal(t, "kyma/kcp-system/a/a", kicks.sent[0].to)
 	require.NoError(t, watch.check(t.Context()))
-	require.Len(t, kicks.sent, 1, "that is done")
+	require.Len(t, kicks.sent, 1, "the failed kick was repeated")
 }
 
-func TestKickingTheWaitingEndsWithItsContext(t *testing.T) {
+func TestKickingWaitingKymasEndsWithItsContext(t *testing.T) {
 	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -29,22 +29,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// manifestRequest asks to work out whether the workflow of a Manifest's Kyma has to be kicked.
+// manifestRequest asks whether the workflow of a Manifest's Kyma must be kicked.
 type manifestRequest struct {
 	kick.Ref
-	// Gone is true when the Manifest was removed; Kyma is then whose it was.
+	// Gone is true if the Manifest was removed. Kyma is then its former owner.
 	Gone bool
 	Kyma kick.Ref
-	// Version is the resource version of its removal.
+	// Version is the resourceVersion of the removal.
 	Version string
-	// Listed is true when the Manifest was there before this process watched: nobody knows whether it is being worked on.
+	// Listed is true if the Manifest existed before this process began to watch. No event shows whether a workflow is
+	// working on it.
 	Listed bool
 }
 
-// planLag is how long a change of a Manifest waits for the plan behind it to reach the cache.
+// planLag is how long a Manifest change waits for its plan, in the Kyma's status, to reach the cache.
 const planLag = 300 * time.Millisecond
 
-// removalLag is how long the news waits that a Manifest or a Kyma under deletion is gone: the workflow that removed it ends by itself.
+// removalLag delays the request for a removed Manifest or Kyma that was being deleted, because the workflow that
+// removed it usually ends by itself.
 const removalLag = 2 * time.Second
 
 type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
@@ -58,7 +60,7 @@ func (w *watcher) addManifests(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
 }
 
-// manifestEvents are the events of Manifests.
+// manifestEvents handles the events of Manifests.
 func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifestRequest] {
 	return handler.TypedFuncs[*v1beta2.Manifest, manifestRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q manifestQueue) {
@@ -84,8 +86,8 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 	}
 }
 
-// planEvents are the events of Kymas whose plan now allows a Manifest that was refused before. A plan that changes a
-// Manifest needs none of them: that change is an event of its own.
+// planEvents handles the events of Kymas. It requests a kick for each refused Manifest that the Kyma's plan now allows.
+// A plan that changes a Manifest needs no request from here, because that change is an event of its own.
 func (w *watcher) planEvents() handler.TypedFuncs[*v1beta2.Kyma, manifestRequest] {
 	return handler.TypedFuncs[*v1beta2.Kyma, manifestRequest]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q manifestQueue) {
@@ -103,13 +105,13 @@ func (w *watcher) planEvents() handler.TypedFuncs[*v1beta2.Kyma, manifestRequest
 	}
 }
 
-// isPlanned reports whether the plan of its Kyma, as the cache has it, allows a Manifest: the plan was recorded while the
+// isPlanned reports whether the plan in the cached Kyma allows the Manifest. If so, the plan was recorded while the
 // Manifest was being refused.
 func (w *watcher) isPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
 	return planned.Allows(w.kymaOf(ctx, m), m)
 }
 
-// kymaOf returns the Kyma of a Manifest as the cache has it; an empty one if it has none.
+// kymaOf returns the cached Kyma of a Manifest, or an empty Kyma if there is none.
 func (w *watcher) kymaOf(ctx context.Context, m *v1beta2.Manifest) *v1beta2.Kyma {
 	owner, kyma := manifests.KymaRefOf(m), &v1beta2.Kyma{}
 	if w.reader.Get(ctx, owner.Key(), kyma) != nil || kyma.UID != owner.UID {
@@ -118,32 +120,33 @@ func (w *watcher) kymaOf(ctx context.Context, m *v1beta2.Manifest) *v1beta2.Kyma
 	return kyma
 }
 
-// isAsPlanned is isPlanned for a Manifest that changed just now: the plan behind the change may reach the cache a moment later.
+// isAsPlanned reports whether a Manifest that has just changed is as planned. Unlike isPlanned, it waits planLag for
+// the plan to reach the cache.
 func (w *watcher) isAsPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
 	return w.isPlanned(ctx, m) || objects.Sleep(ctx, planLag) == nil && w.isPlanned(ctx, m)
 }
 
-// isDecidedAnew tells whether a Manifest got another target or another owner.
+// isDecidedAnew reports whether a Manifest got another target or another owner.
 func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 	return !equality.Semantic.DeepEqual(before.Status.Target, after.Status.Target) ||
 		!equality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after))
 }
 
-// gone is the request for a Manifest that is gone, as of this resource version.
+// gone returns the request for a Manifest that was removed at this resourceVersion.
 func gone(m *v1beta2.Manifest, resourceVersion string) manifestRequest {
 	req := manifestRequest{Ref: kick.RefOf(m), Gone: true, Version: resourceVersion}
 	switch owner := metav1.GetControllerOf(m); {
 	case owner != nil && owner.Kind == "Kyma":
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
 	case owner == nil && m.KymaName() != "":
-		// Its Kyma abandoned it. The one that has the name now may have waited for its removal.
+		// Its Kyma abandoned it. A new Kyma of the same name may have waited for its removal.
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
 	}
 	return req
 }
 
-// kickKymasOf kicks the Kyma that a Manifest that is gone belonged to, and the one that has its name now: that one may
-// have waited for the earlier installation to be removed.
+// kickKymasOf kicks the Kyma that a removed Manifest belonged to, and a new Kyma of the same name, which may have
+// waited for the removal of the earlier installation.
 func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) error {
 	if err := w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kyma, k) }); err != nil {
 		return err
@@ -155,8 +158,8 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 	return w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kick.RefOf(&now), k) })
 }
 
-// kickManifest kicks the workflow of the Kyma of a Manifest that is gone, or that is not settled for its present inputs. The
-// workflow knows of what it wrote itself, so a change that is as planned kicks nobody.
+// kickManifest kicks the workflow of a Manifest's Kyma if the Manifest is gone, or is not settled for its present
+// inputs. The workflow knows its own writes, so a change that is as planned causes no kick.
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
 	k := kick.Kick{Kind: shared.KindOfInstallation(req.Name), Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
@@ -179,7 +182,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	k.ResourceVersion = m.ResourceVersion
 	switch {
 	case !m.DeletionTimestamp.IsZero() && !req.Listed && !w.kymaOf(ctx, &m).DeletionTimestamp.IsZero():
-		return reconcile.Result{}, nil // The workflow of its Kyma deletes it.
+		return reconcile.Result{}, nil // its Kyma's workflow deletes it
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting, k.IfIdle = "Manifest is being deleted", true, true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m) && !req.Listed && w.isAsPlanned(ctx, &m):
@@ -188,10 +191,10 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		k.Reason, k.Urgent, k.IfIdle = "Manifest changed", m.Annotations[origin.AnnotationBackground] == "", req.Listed
 		k = k.SeenAt(kick.Earliest(origin.Since(&m), w.Now()))
 	case manifests.IsRefused(&m):
-		// Who owns it is none of its inputs.
+		// The owner is not part of the inputs digest.
 		k.Reason = "Manifest was refused"
 	case m.IsUnmanaged():
-		// Earlier releases kept the Manifest of a module that is not managed.
+		// Earlier releases kept the Manifest of an unmanaged module.
 		k.Reason = "Manifest is unmanaged"
 	case !m.Status.Settled:
 		k.Reason, k.Urgent, k.IfIdle = "Manifest is not settled", false, true

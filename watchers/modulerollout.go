@@ -26,17 +26,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// rolloutRequest names a ModuleRollout whose workflow may have something to do.
+// rolloutRequest names a ModuleRollout with a workflow that may have something to do.
 type rolloutRequest struct {
 	kick.Ref
-	// Gone is true when it was removed.
+	// Gone is true if the rollout was removed.
 	Gone bool
 }
 
 type rolloutQueue = workqueue.TypedRateLimitingInterface[rolloutRequest]
 
-// addModuleRollouts kicks the workflow of a ModuleRollout when the rollout itself changed, when the version that its channel
-// is to have did, and, spaced, when a cluster did that it waits for.
+// addModuleRollouts kicks the workflow of a ModuleRollout when the rollout or the desired version of its channel
+// changes. Changes of clusters that the rollout waits for kick it too, but spaced.
 func (w *watcher) addModuleRollouts(mgr manager.Manager) error {
 	err := builder.TypedControllerManagedBy[rolloutRequest](mgr).Named("module-rollout").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleRollout{}, w.rolloutEvents())).
@@ -57,8 +57,8 @@ func aboutRollout(req rolloutRequest) []any {
 	return []any{logkey.Namespace, req.Namespace, logkey.Name, req.Name, logkey.WorkflowID, kick.RolloutWorkflowID(req.Ref)}
 }
 
-// rolloutEvents are the events of ModuleRollouts; those that our own status writes cause are omitted. A new one may supersede
-// others of its module.
+// rolloutEvents handles the events of ModuleRollouts. It skips events of our own status writes. A new rollout may
+// supersede other rollouts of its module.
 func (w *watcher) rolloutEvents() handler.TypedFuncs[*v1beta2.ModuleRollout, rolloutRequest] {
 	return handler.TypedFuncs[*v1beta2.ModuleRollout, rolloutRequest]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
@@ -85,8 +85,8 @@ func (w *watcher) rolloutEvents() handler.TypedFuncs[*v1beta2.ModuleRollout, rol
 	}
 }
 
-// addPromotedTo asks for the rollouts whose version is to move to the channel of one that has ended, or is gone: they may wait
-// for that.
+// addPromotedTo requests a kick of each rollout that promotes its version to the channel of a rollout that has ended or
+// is gone, because they may wait for that.
 func (w *watcher) addPromotedTo(ctx context.Context, ended *v1beta2.ModuleRollout, q rolloutQueue) {
 	for _, r := range w.openRollouts(ctx, ended.Spec.ModuleName) {
 		if r.IsBeingPromoted() && r.NextChannel() == ended.Spec.Channel {
@@ -95,7 +95,7 @@ func (w *watcher) addPromotedTo(ctx context.Context, ended *v1beta2.ModuleRollou
 	}
 }
 
-// rolloutsOfReleaseMeta kicks the rollouts of a module whose release meta changed.
+// rolloutsOfReleaseMeta kicks the rollouts of a module when its release meta changes.
 func (w *watcher) rolloutsOfReleaseMeta() handler.TypedFuncs[*v1beta2.ModuleReleaseMeta, rolloutRequest] {
 	return newsOf(isEdited, func(ctx context.Context, _, meta *v1beta2.ModuleReleaseMeta, q rolloutQueue) {
 		for _, r := range w.openRollouts(ctx, desired.ReleaseMetaModule(meta)) {
@@ -104,8 +104,8 @@ func (w *watcher) rolloutsOfReleaseMeta() handler.TypedFuncs[*v1beta2.ModuleRele
 	})
 }
 
-// rolloutsOfTemplate kicks a module's rollouts when a template's annotations revertible-to or priority change. One that has
-// them from the beginning may replace another.
+// rolloutsOfTemplate kicks a module's rollouts when a template's annotations revertible-to or priority change. A new
+// template that already has one of them may replace an earlier template.
 func (w *watcher) rolloutsOfTemplate() handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest] {
 	compare := func(ctx context.Context, before map[string]string, template *v1beta2.ModuleTemplate, q rolloutQueue) {
 		for _, name := range []string{shared.AnnotationRevertibleTo, shared.AnnotationPriority} {
@@ -130,7 +130,7 @@ func (w *watcher) rolloutsOfTemplate() handler.TypedFuncs[*v1beta2.ModuleTemplat
 	}
 }
 
-// rolloutsOfManifest kicks the rollouts of a module one of whose Manifests settled, or failed.
+// rolloutsOfManifest kicks the rollouts of a module when one of its Manifests settles or fails.
 func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest] {
 	settled := settledCounts{}
 	return handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest]{
@@ -155,8 +155,8 @@ func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rol
 	}
 }
 
-// rolloutsOfKyma kicks the rollouts of modules for which a Kyma does not wait any more, or begins to, or which it may have
-// left: a rollout that is held because of it may go on.
+// rolloutsOfKyma kicks the rollouts of a module when a Kyma begins or stops waiting for an upgrade, or may have dropped
+// the module. A rollout that the Kyma holds back may then continue.
 func (w *watcher) rolloutsOfKyma() handler.TypedFuncs[*v1beta2.Kyma, rolloutRequest] {
 	return handler.TypedFuncs[*v1beta2.Kyma, rolloutRequest]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q rolloutQueue) {
@@ -179,7 +179,7 @@ func (w *watcher) rolloutsOfKyma() handler.TypedFuncs[*v1beta2.Kyma, rolloutRequ
 	}
 }
 
-// remoteGeneration is that of the remote Kyma as it was last accepted.
+// remoteGeneration returns the generation of the remote Kyma that was last accepted.
 func remoteGeneration(kyma *v1beta2.Kyma) int64 {
 	if kyma.Status.Remote == nil {
 		return 0
@@ -187,10 +187,11 @@ func remoteGeneration(kyma *v1beta2.Kyma) int64 {
 	return kyma.Status.Remote.ObservedGeneration
 }
 
-// promotionSpacing is the time between two kicks of a rollout whose version stays well for days before it is promoted.
+// promotionSpacing is the time between two kicks of a rollout whose version is observed for days before its promotion.
 const promotionSpacing = 5 * time.Minute
 
-// spacing is how long to wait for further clusters before a rollout takes a step for one. It does not wait for more failures.
+// spacing returns how long a rollout's step waits for further clusters. After a failure the step does not wait for
+// further failures.
 func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration {
 	switch {
 	case r.IsBeingPromoted():
@@ -202,20 +203,20 @@ func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration
 	}
 }
 
-// maxSettledCounts bounds for how many rollouts settledCounts remembers something.
+// maxSettledCounts bounds the number of rollouts in settledCounts.
 const maxSettledCounts = 1000
 
-// settledCounts counts by rollout the Manifests that settled since the rollout's last step. Only the events of Manifests use it,
-// which come one after the other.
+// settledCounts counts, for each rollout, the Manifests that settled since the rollout's last step. It needs no lock,
+// because only the event handler of Manifests uses it, and that handler runs sequentially.
 type settledCounts map[types.UID]settledCount
 
 type settledCount struct {
-	// step is the resource version that the rollout's last step wrote.
+	// step is the resourceVersion that the rollout's last step wrote.
 	step  string
 	count int32
 }
 
-// add counts a Manifest for a rollout, and returns how many there are.
+// add counts a Manifest for a rollout, and returns the new count.
 func (c settledCounts) add(r *v1beta2.ModuleRollout) int32 {
 	if len(c) >= maxSettledCounts {
 		clear(c)
@@ -229,18 +230,18 @@ func (c settledCounts) add(r *v1beta2.ModuleRollout) int32 {
 	return of.count
 }
 
-// openRollouts are the rollouts of a module for which something may be to be done: also those that are being promoted.
+// openRollouts returns the rollouts of a module that may have something to do, including those being promoted.
 func (w *watcher) openRollouts(ctx context.Context, module string) []*v1beta2.ModuleRollout {
 	all, err := desired.NewCached(w.reader).Rollouts(ctx, module)
 	if err != nil {
-		// Nothing is lost but time: each rollout has a deadline.
-		log.FromContext(ctx).Error(err, "find the rollouts of a module", logkey.Name, module)
+		// This costs only time, because each rollout has a deadline.
+		log.FromContext(ctx).Error(err, "list the rollouts of a module", logkey.Name, module)
 		return nil
 	}
 	return lists.Filter(all, func(r *v1beta2.ModuleRollout) bool { return r.IsAtWork() && w.Settings.Ours(r.Labels) })
 }
 
-// kickRollout kicks the workflow of a rollout for which something may be to be done.
+// kickRollout kicks the workflow of a rollout that may have something to do.
 func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcile.Result, error) {
 	k := kick.Kick{Reason: "ModuleRollout or its clusters changed", Kind: shared.KindModuleRollout, Namespace: req.Namespace, Name: req.Name}
 	if req.Gone {
@@ -264,8 +265,8 @@ func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcil
 // overdue is how long after its deadline a rollout is kicked that did not act by itself.
 const overdue = time.Minute
 
-// compareRollouts kicks, once in each resync interval, the rollouts that should have acted: a kick may have got lost, and
-// with it, or with Temporal's database, the workflow. One that waits as it should is not woken.
+// compareRollouts kicks overdue rollouts once in each resync interval: a kick may have been lost, or Temporal's
+// database and with it the workflow. It does not wake a rollout that waits for a deadline in the future.
 func (w *watcher) compareRollouts(ctx context.Context) error {
 	for {
 		select {
@@ -274,7 +275,7 @@ func (w *watcher) compareRollouts(ctx context.Context) error {
 		case <-time.After(w.ResyncInterval):
 		}
 		if err := w.kickOverdueRollouts(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "look for rollouts that are overdue, will try again")
+			log.FromContext(ctx).Error(err, "find overdue rollouts, will try again")
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// delayed notes after how long each request is due.
+// delayed records the delay of each request.
 type delayed struct {
 	rolloutQueue
 	due map[string]time.Duration
@@ -31,14 +31,14 @@ type delayed struct {
 func (d delayed) Add(req rolloutRequest)                           { d.due[req.Name] = 0 }
 func (d delayed) AddAfter(req rolloutRequest, after time.Duration) { d.due[req.Name] = after }
 
-// due are the names of the rollouts that a handler asks for, and after how long.
+// due returns the names of the rollouts that a handler requests, with their delays.
 func due(handle func(q rolloutQueue)) map[string]time.Duration {
 	d := delayed{due: map[string]time.Duration{}}
 	handle(d)
 	return d.due
 }
 
-// ageOf is a rollout whose present stage has released clusters for so long.
+// ageOf sets how long ago the present stage of a rollout released its first cluster.
 func ageOf(age time.Duration) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) {
 		r.Status.Phase = v1beta2.RolloutProgressing
@@ -58,7 +58,7 @@ func ofAnother(r *v1beta2.ModuleRollout) {
 	r.Labels = map[string]string{shared.LabelManagedBy: "another"}
 }
 
-// rolloutsOfKeda are an open rollout of keda for each of two channels, one that has ended, and others.
+// rolloutsOfKeda returns an open rollout of keda for each of three channels, one that has ended, and others.
 func rolloutsOfKeda() []client.Object {
 	return []client.Object{
 		stagedRollout(called("regular"), ageOf(2*time.Minute)), stagedRollout(called("fast"), ofChannel("fast")), stagedRollout(called("mandatory"), ofChannel("")),
@@ -67,7 +67,7 @@ func rolloutsOfKeda() []client.Object {
 	}
 }
 
-func TestWhichEventsOfARolloutAreActedOn(t *testing.T) {
+func TestWhichRolloutEventsAreHandled(t *testing.T) {
 	w := indexed(t, rolloutsOfKeda()...)
 	events, ctx := w.rolloutEvents(), t.Context()
 	own := rolloutRequest{Ref: kick.RefOf(stagedRollout())}
@@ -81,9 +81,9 @@ func TestWhichEventsOfARolloutAreActedOn(t *testing.T) {
 	require.Equal(t, []rolloutRequest{own}, updated(func(r *v1beta2.ModuleRollout) { r.Generation = 2 }))
 	require.Empty(t, updated(func(r *v1beta2.ModuleRollout) {
 		r.ResourceVersion, r.Status.Phase, r.Status.Stage, r.Status.Released = "9", v1beta2.RolloutProgressing, 1, 7
-	}), "a status that we wrote ourselves")
+	}), "our own status write")
 	require.Equal(t, []rolloutRequest{{Ref: own.Ref, Gone: true}, {Ref: kick.Ref{Namespace: "kcp-system", Name: "keda-regular-1.1.0", UID: "new"}}},
-		updated(func(r *v1beta2.ModuleRollout) { r.UID = "new" }), "one that was replaced is two events")
+		updated(func(r *v1beta2.ModuleRollout) { r.UID = "new" }), "a replaced rollout causes two requests")
 	require.Equal(t, []rolloutRequest{{Ref: own.Ref, Gone: true}}, asked(func(q rolloutQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.ModuleRollout]{Object: stagedRollout()}, q)
 	}))
@@ -94,10 +94,10 @@ func TestWhichEventsOfARolloutAreActedOn(t *testing.T) {
 		require.False(t, req.Gone)
 		names = append(names, req.Name)
 	}
-	require.ElementsMatch(t, []string{"keda-regular-1.1.0", "regular", "fast", "mandatory"}, names, "it may supersede those that are open")
+	require.ElementsMatch(t, []string{"keda-regular-1.1.0", "regular", "fast", "mandatory"}, names, "it may supersede the open ones")
 }
 
-func TestARolloutHearsWhatTheCatalogWishes(t *testing.T) {
+func TestCatalogChangesKickRollouts(t *testing.T) {
 	w := indexed(t, rolloutsOfKeda()...)
 	metas, templates, ctx := w.rolloutsOfReleaseMeta(), w.rolloutsOfTemplate(), t.Context()
 	all := map[string]time.Duration{"regular": 0, "fast": 0, "mandatory": 0}
@@ -118,7 +118,7 @@ func TestARolloutHearsWhatTheCatalogWishes(t *testing.T) {
 		})
 	}
 	require.Equal(t, all, created(false))
-	require.Empty(t, created(true), "each rollout is listed too")
+	require.Empty(t, created(true), "the initial list covers each rollout")
 	require.Equal(t, all, updated(func(m *v1beta2.ModuleReleaseMeta) { m.Generation = 2 }))
 	require.Empty(t, updated(func(m *v1beta2.ModuleReleaseMeta) {
 		m.Annotations = map[string]string{shared.AnnotationChannels: "regular=1.1.0"}
@@ -134,20 +134,20 @@ func TestARolloutHearsWhatTheCatalogWishes(t *testing.T) {
 			templates.Update(ctx, event.TypedUpdateEvent[*v1beta2.ModuleTemplate]{ObjectOld: before, ObjectNew: after}, q)
 		})
 	}
-	require.Equal(t, all, template(forbidding, allowing), "one that waits for this is held without an end")
+	require.Equal(t, all, template(forbidding, allowing), "a rollout that waits for this has no deadline")
 	edited := allowing.DeepCopy()
 	edited.Generation, edited.Annotations["theirs"] = 2, "stays"
 	require.Empty(t, template(allowing, edited))
 	urgent := allowing.DeepCopy()
 	urgent.Annotations[shared.AnnotationPriority] = shared.PriorityHotFix
-	require.Equal(t, all, template(allowing, urgent), "a promotion may wait for less time now")
+	require.Equal(t, all, template(allowing, urgent), "the wait of a promotion may now be shorter")
 	require.Equal(t, all, template(urgent, allowing))
 	again := func(object *v1beta2.ModuleTemplate, atStart bool) map[string]time.Duration {
 		return due(func(q rolloutQueue) {
 			templates.Create(ctx, event.TypedCreateEvent[*v1beta2.ModuleTemplate]{Object: object, IsInInitialList: atStart}, q)
 		})
 	}
-	require.Equal(t, all, again(urgent, false), "it may replace one without them")
+	require.Equal(t, all, again(urgent, false), "it may replace a template without these annotations")
 	require.Empty(t, again(urgent, true))
 	require.Empty(t, again(forbidding, false))
 }
@@ -174,14 +174,14 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 	spaced := map[string]time.Duration{"regular": 20 * time.Second} // a sixth of two minutes
 	require.Equal(t, spaced, kicked(settling(shared.StateProcessing, shared.StateReady)))
 	require.Equal(t, spaced, kicked(settling(shared.StateProcessing, shared.StateWarning)))
-	require.Equal(t, spaced, kicked(settling(shared.StateError, shared.StateReady)), "it is well after all")
-	require.Equal(t, spaced, kicked(settling(shared.StateReady, shared.StateDeleting)), "it is none of its clusters any more")
-	require.Equal(t, map[string]time.Duration{"regular": time.Second}, kicked(settling(shared.StateProcessing, shared.StateError)), "it waits for no more failures")
+	require.Equal(t, spaced, kicked(settling(shared.StateError, shared.StateReady)), "the module recovered")
+	require.Equal(t, spaced, kicked(settling(shared.StateReady, shared.StateDeleting)), "the cluster no longer belongs to the rollout")
+	require.Equal(t, map[string]time.Duration{"regular": time.Second}, kicked(settling(shared.StateProcessing, shared.StateError)), "a failure is not delayed")
 	require.Equal(t, spaced, kicked(settling(shared.StateReady, shared.StateReady, func(before, _ *v1beta2.Manifest) {
 		before.Status.InstalledVersion = "1.0.0"
 	})))
 	require.Empty(t, kicked(settling(shared.StateReady, shared.StateReady)))
-	require.Empty(t, kicked(settling(shared.StateReady, shared.StateProcessing)), "it has a deadline")
+	require.Empty(t, kicked(settling(shared.StateReady, shared.StateProcessing)), "the rollout has a deadline for that")
 	require.Empty(t, kicked(settling(shared.StateProcessing, shared.StateReady, func(_, after *v1beta2.Manifest) {
 		after.Labels[shared.LabelChannel] = "slow"
 	})))
@@ -193,14 +193,14 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 	})))
 	require.Equal(t, spaced, kicked(settling(shared.StateReady, shared.StateReady, func(_, after *v1beta2.Manifest) {
 		after.Annotations = map[string]string{staged.AnnotationHeldBack: staged.HeldBack{Version: "1.2.0", Waits: true}.Text()}
-	})), "it does not get the version now")
+	})), "it does not get the version yet")
 	require.Contains(t, kicked(settling(shared.StateProcessing, shared.StateReady, func(_, after *v1beta2.Manifest) {
 		after.Labels[shared.LabelModuleName], after.Annotations = "short", map[string]string{desired.AnnotationModuleEntry: "keda"}
-	})), "regular", "a long name is in an annotation")
+	})), "regular", "a long module name is in an annotation")
 }
 
-// A longer wait would leave the control plane idle.
-func TestARolloutWaitsForNoMoreClustersWhenNearlyAllHaveSettled(t *testing.T) {
+// Waiting longer would leave the control plane idle.
+func TestARolloutStopsWaitingWhenNearlyAllClustersHaveSettled(t *testing.T) {
 	w := indexed(t, stagedRollout(ageOf(time.Hour), func(r *v1beta2.ModuleRollout) { r.Status.Stages[0].Updating = 20 }))
 	var waits []time.Duration
 	manifests := w.rolloutsOfManifest()
@@ -222,10 +222,10 @@ func TestKicksForClustersAreSpacedByTheAgeOfTheStage(t *testing.T) {
 	}
 	held := stagedRollout(ageOf(24 * time.Hour))
 	held.Status.Phase = v1beta2.RolloutHeld
-	require.Equal(t, time.Minute, spacing(held, false, now), "people wait for it")
-	require.Equal(t, time.Second, spacing(stagedRollout(), false, now), "it has not begun")
-	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(1, 0)), false, now), "its next stage has not")
-	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(2, 0)), false, now), "it is at its end")
+	require.Equal(t, time.Minute, spacing(held, false, now), "people wait for the rollout")
+	require.Equal(t, time.Second, spacing(stagedRollout(), false, now), "the rollout has not begun")
+	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(1, 0)), false, now), "the next stage has not begun")
+	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(2, 0)), false, now), "the rollout is at its end")
 }
 
 func TestAKymaThatWaitsNoLongerKicksTheRolloutsOfItsModules(t *testing.T) {
@@ -253,17 +253,17 @@ func TestAKymaThatWaitsNoLongerKicksTheRolloutsOfItsModules(t *testing.T) {
 		before, after func(*v1beta2.Kyma)
 		want          map[string]time.Duration
 	}{
-		"its window begins":                          {maintenance, same, all},
-		"it waits for a window":                      {same, maintenance, all},
-		"its cluster is back":                        {both(same, unreachable), same, all},
-		"its cluster is out of reach":                {same, both(same, unreachable), all},
-		"it is reconciled again":                     {both(same, skipped), same, all},
-		"a module is refused":                        {same, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateError }), all},
-		"not that a module is ready":                 {same, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateReady }), map[string]time.Duration{}},
-		"not another status":                         {same, both(same, func(k *v1beta2.Kyma) { k.Status.State = shared.StateReady }), map[string]time.Duration{}},
-		"not what nobody has a rollout of":           {func(*v1beta2.Kyma) {}, unreachable, map[string]time.Duration{}},
-		"not a module that it begins to show":        {func(*v1beta2.Kyma) {}, same, map[string]time.Duration{}},
-		"but one that is refused from the beginning": {func(*v1beta2.Kyma) {}, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateError }), all},
+		"its window begins":                      {maintenance, same, all},
+		"it waits for a window":                  {same, maintenance, all},
+		"its cluster is back":                    {both(same, unreachable), same, all},
+		"its cluster is out of reach":            {same, both(same, unreachable), all},
+		"it is reconciled again":                 {both(same, skipped), same, all},
+		"a module is refused":                    {same, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateError }), all},
+		"not that a module is ready":             {same, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateReady }), map[string]time.Duration{}},
+		"not another status":                     {same, both(same, func(k *v1beta2.Kyma) { k.Status.State = shared.StateReady }), map[string]time.Duration{}},
+		"not a module without a rollout":         {func(*v1beta2.Kyma) {}, unreachable, map[string]time.Duration{}},
+		"not a module that is new in the status": {func(*v1beta2.Kyma) {}, same, map[string]time.Duration{}},
+		"but a new module that is refused":       {func(*v1beta2.Kyma) {}, rows(func(m *v1beta2.ModuleStatus) { m.State = shared.StateError }), all},
 	} {
 		require.Equal(t, test.want, due(func(q rolloutQueue) {
 			w.rolloutsOfKyma().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Kyma]{ObjectOld: kymaWith(test.before), ObjectNew: kymaWith(test.after)}, q)
@@ -306,7 +306,7 @@ func TestWhichRolloutsAreKicked(t *testing.T) {
 	w, kicks, _ := newWatcher(t)
 	_, err := w.kickRollout(t.Context(), rolloutRequest{Ref: kick.RefOf(stagedRollout())})
 	require.NoError(t, err)
-	require.Empty(t, kicks.sent, "nor one that is not there")
+	require.Empty(t, kicks.sent, "nor a missing rollout")
 }
 
 func TestARolloutThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {
@@ -328,14 +328,14 @@ func TestNoKickOfARolloutIsDropped(t *testing.T) {
 	require.ErrorIs(t, w.kickOverdueRollouts(t.Context()), errBusy)
 }
 
-// waitsUntil is a rollout that has a deadline.
+// waitsUntil sets a phase and a deadline.
 func waitsUntil(phase v1beta2.RolloutPhase, at time.Time) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) {
 		r.Status.Phase, r.Status.ObservedGeneration, r.Status.WaitsUntil = phase, r.Generation, new(metav1.NewTime(at))
 	}
 }
 
-func TestARolloutThatShouldHaveActedIsOverdue(t *testing.T) {
+func TestWhichRolloutsAreOverdue(t *testing.T) {
 	observed := func(phase v1beta2.RolloutPhase) func(*v1beta2.ModuleRollout) {
 		return func(r *v1beta2.ModuleRollout) { r.Status.Phase, r.Status.ObservedGeneration = phase, r.Generation }
 	}
@@ -343,20 +343,20 @@ func TestARolloutThatShouldHaveActedIsOverdue(t *testing.T) {
 		change func(*v1beta2.ModuleRollout)
 		want   bool
 	}{
-		"nothing was done about it":                  {func(*v1beta2.ModuleRollout) {}, true},
-		"it was edited":                              {func(r *v1beta2.ModuleRollout) { observed(v1beta2.RolloutHeld)(r); r.Generation++ }, true},
-		"its deadline is over":                       {waitsUntil(v1beta2.RolloutProgressing, now.Add(-61*time.Second)), true},
-		"its soak time is over":                      {waitsUntil(v1beta2.RolloutSoaking, now.Add(-time.Hour)), true},
-		"not where it is acting on its deadline":     {waitsUntil(v1beta2.RolloutProgressing, now.Add(-59*time.Second)), false},
-		"not while it soaks":                         {waitsUntil(v1beta2.RolloutSoaking, now.Add(time.Hour)), false},
-		"not while it waits for people":              {observed(v1beta2.RolloutAwaitingApproval), false},
-		"not while it is held":                       {observed(v1beta2.RolloutHeld), false},
-		"not while it is pending":                    {observed(v1beta2.RolloutPending), false},
-		"its version should have been promoted":      {promotedUntil(now.Add(-61 * time.Second)), true},
-		"not while its version is to stay well":      {promotedUntil(now.Add(time.Hour)), false},
-		"not once it has ended":                      {waitsUntil(v1beta2.RolloutCompleted, now.Add(-time.Hour)), false},
-		"not once it has ended, whatever was edited": {func(r *v1beta2.ModuleRollout) { observed(v1beta2.RolloutAborted)(r); r.Generation++ }, false},
-		"not where it is another instance's":         {ofAnother, false},
+		"nothing was done about it":                          {func(*v1beta2.ModuleRollout) {}, true},
+		"it was edited":                                      {func(r *v1beta2.ModuleRollout) { observed(v1beta2.RolloutHeld)(r); r.Generation++ }, true},
+		"its deadline is over":                               {waitsUntil(v1beta2.RolloutProgressing, now.Add(-61*time.Second)), true},
+		"its soak time is over":                              {waitsUntil(v1beta2.RolloutSoaking, now.Add(-time.Hour)), true},
+		"not while it is acting on its deadline":             {waitsUntil(v1beta2.RolloutProgressing, now.Add(-59*time.Second)), false},
+		"not while it soaks":                                 {waitsUntil(v1beta2.RolloutSoaking, now.Add(time.Hour)), false},
+		"not while it waits for people":                      {observed(v1beta2.RolloutAwaitingApproval), false},
+		"not while it is held":                               {observed(v1beta2.RolloutHeld), false},
+		"not while it is pending":                            {observed(v1beta2.RolloutPending), false},
+		"its version should have been promoted":              {promotedUntil(now.Add(-61 * time.Second)), true},
+		"not while its version is observed before promotion": {promotedUntil(now.Add(time.Hour)), false},
+		"not once it has ended":                              {waitsUntil(v1beta2.RolloutCompleted, now.Add(-time.Hour)), false},
+		"not once it has ended, even if it was edited":       {func(r *v1beta2.ModuleRollout) { observed(v1beta2.RolloutAborted)(r); r.Generation++ }, false},
+		"not if it belongs to another instance":              {ofAnother, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, kicks, _ := newWatcher(t, stagedRollout(test.change))
@@ -382,7 +382,7 @@ func TestOverdueRolloutsAreKickedOnceInEachResyncInterval(t *testing.T) {
 	})
 }
 
-// once is a Temporal that takes no kick at first.
+// once is a Temporal that accepts no kick at first.
 type once struct {
 	recorder
 	failed bool
@@ -396,7 +396,7 @@ func (o *once) Rollout(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	return o.recorder.Rollout(ctx, ref, k)
 }
 
-func TestTheLeaderGoesOnComparingRolloutsAfterAFailure(t *testing.T) {
+func TestTheLeaderKeepsComparingRolloutsAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newWatcher(t, stagedRollout())
 		kicks := &once{}

@@ -16,14 +16,15 @@ import (
 	stages "github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// simulated is a rollout of so many clusters, which are upgraded one after the other, as fast as a control plane does them.
+// simulated is a rollout to a number of clusters. The control plane upgrades them one after the other, as fast as it
+// can.
 type simulated struct {
 	r            *v1beta2.ModuleRollout
 	observations []stages.Observation
-	settles      []time.Time // when a cluster that was released is ready; zero for the others
+	settles      []time.Time // when a released cluster becomes ready; zero for the others
 	now          time.Time
-	free         time.Time     // when the control plane is done with all that was released
-	each         time.Duration // how long it takes for one
+	free         time.Time     // when the control plane has finished all released clusters
+	each         time.Duration // duration per cluster
 }
 
 func simulate(clusters int, parts, concurrency int32, each time.Duration) *simulated {
@@ -46,7 +47,7 @@ func simulate(clusters int, parts, concurrency int32, each time.Duration) *simul
 	return s
 }
 
-// step takes one, and returns when the next is due.
+// step takes one step, and returns when the next is due.
 func (s *simulated) step(t *testing.T) time.Time {
 	t.Helper()
 	for i, at := range s.settles {
@@ -91,7 +92,7 @@ func (s *simulated) step(t *testing.T) time.Time {
 	return next
 }
 
-// Seven events of history are what a step takes, and a rollout over 10,000 clusters is to stay below 2,000.
+// A step takes seven history events. A rollout to 10,000 clusters must stay below 2,000 events.
 func TestARolloutOverManyClustersTakesFewSteps(t *testing.T) {
 	const perStep, most = 7, 2000
 	for _, test := range []struct {
@@ -116,9 +117,9 @@ func TestARolloutOverManyClustersTakesFewSteps(t *testing.T) {
 				}
 			}
 			took, least := s.now.Sub(began), time.Duration(test.clusters)*test.each
-			t.Logf("%d steps, %d events in %s, of which %s are for the clusters themselves", steps, steps*perStep, took, least)
+			t.Logf("%d steps, %d events in %s; the clusters themselves took %s", steps, steps*perStep, took, least)
 			require.Equal(t, v1beta2.RolloutCompleted, s.r.Status.Phase)
-			require.Less(t, took, least+least/4+time.Minute, "fewer steps must not make it slow")
+			require.Less(t, took, least+least/4+time.Minute, "fewer steps must not slow the rollout down")
 		})
 	}
 }

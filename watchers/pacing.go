@@ -21,30 +21,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// placeTimeout is how long a Kyma that was kicked keeps its place, if nothing shows that it applied the change.
+// placeTimeout is how long a kicked Kyma keeps its place if nothing shows that it applied the change.
 const placeTimeout = 30 * time.Second
 
-// pacer kicks the Kymas that a change concerns, such as a new version in a channel, one after the other: each when it is
-// its turn in the pacing span, and no more at once than there are places. Kicks beyond what the workers can handle
-// would wait in the queues of workflow tasks, which are served in the order of arrival, and the reconciles that somebody
-// waits for would wait behind them.
+// pacer kicks the Kymas that a change concerns, such as a new version in a channel. Each Kyma is kicked at its turn in
+// the pacing span, and no more Kymas are in progress at once than there are places. More kicks than the workers can
+// handle would wait in the workflow task queues. These queues are served in order of arrival, so urgent reconciles
+// would wait behind those kicks.
 //
-// Nothing of this is stored: the next leader finds by the digests which Kymas have not applied a change.
+// The pacer stores nothing. The next leader finds the Kymas that have not applied a change by their digests.
 type pacer struct {
 	now    func() time.Time
 	places *semaphore.Weighted
-	// overtakes is by how many others a Kyma is overtaken before it loses its place: it then waits for its own cluster, and
-	// not for what all wait for. A time could not distinguish these.
+	// overtakes is how many other Kymas may finish before a Kyma that began earlier loses its place. Such a Kyma waits
+	// for its own slow cluster, not for a shared bottleneck. A timeout could not tell the two apart.
 	overtakes int
-	// passed are requests of the watcher of Kymas.
+	// passed carries the requests that the watcher of Kymas hands over.
 	passed chan event.TypedGenericEvent[kymaRequest]
 
 	mu sync.Mutex
-	// turns are when it is the turn of the Kymas that wait for it.
+	// turns holds the turn of each waiting Kyma.
 	turns map[types.UID]turn
-	// underWay are the Kymas that were kicked, and have not shown yet that they applied the change.
+	// underWay holds the Kymas that were kicked and have not yet shown that they applied the change.
 	underWay map[types.UID]*place
-	// entered is how many places were taken so far.
+	// entered counts the places taken so far.
 	entered int
 }
 
@@ -54,10 +54,11 @@ type turn struct {
 }
 
 type place struct {
-	// digest is that of the inputs for which the Kyma was kicked.
+	// digest is the inputs digest that the Kyma was kicked for.
 	digest string
 	ends   *time.Timer
-	// entered is the order in which places are taken, overtaken how many were taken later and are free again already.
+	// entered is the position in the order in which places were taken. overtaken counts the places that were taken
+	// later and are already free again.
 	entered, overtaken int
 }
 
@@ -69,7 +70,8 @@ func newPacer(atOnce int, now func() time.Time) *pacer {
 	}
 }
 
-// addPacing gives paced changes a queue and goroutines of their own, since these wait for places.
+// addPacing gives paced changes their own queue and goroutines, because these goroutines block while they wait for
+// places.
 func (w *watcher) addPacing(mgr manager.Manager) error {
 	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("pacing").
 		WatchesRawSource(source.TypedChannel(w.pacer.passed, handler.TypedFuncs[kymaRequest, kymaRequest]{
@@ -82,30 +84,30 @@ func (w *watcher) addPacing(mgr manager.Manager) error {
 	return build.Complete(reconcile.TypedFunc[kymaRequest](w.paceKyma))
 }
 
-// paceKyma kicks a Kyma for a change that concerns many, when it is its turn and there is a place for it.
+// paceKyma kicks a Kyma for a change that concerns many, once its turn has come and a place is free.
 func (w *watcher) paceKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	kyma, digest, err := w.behind(ctx, req)
 	if kyma != nil && w.kymaKick(kyma, req).Urgent {
 		return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 	}
-	// A Kyma that is not to be reconciled would be kicked in vain. It is kicked when that changes.
+	// Kicking a Kyma that must not be reconciled would be in vain. It is kicked when that changes.
 	if err != nil || kyma == nil || kyma.IsSkipReconciliation() {
 		w.pacer.forget(req.UID)
 		return reconcile.Result{}, err
 	}
 	spread := w.Settings.PacingSpan
 	if req.Cause.Paced {
-		spread = 0 // what a rollout releases is not to be delayed further
+		spread = 0 // a rollout's release must not be delayed further
 	}
 	if wait := w.pacer.wait(req.UID, digest, spread); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	// One whose cluster cannot be reached costs little, and would keep its place to the end.
+	// A Kyma with an unreachable cluster costs little, and would hold its place until the timeout.
 	if !kyma.IsMarkedUnreachable() {
 		if err := w.pacer.enter(ctx, req.UID); err != nil {
 			return reconcile.Result{}, err
 		}
-		// That may have taken long.
+		// Waiting for a place may have taken long, so compare again.
 		if kyma, digest, err = w.behind(ctx, req); err != nil || kyma == nil {
 			w.pacer.forget(req.UID)
 			return reconcile.Result{}, err
@@ -121,7 +123,7 @@ func (w *watcher) paceKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// pass takes over a request of the watcher of Kymas.
+// pass accepts a request from the watcher of Kymas.
 func (r *pacer) pass(ctx context.Context, req kymaRequest) error {
 	select {
 	case r.passed <- event.TypedGenericEvent[kymaRequest]{Object: req}:
@@ -131,8 +133,8 @@ func (r *pacer) pass(ctx context.Context, req kymaRequest) error {
 	}
 }
 
-// wait is how long a Kyma has to wait for its turn. A change meanwhile does not delay it further: otherwise a catalog that
-// changes often would never be applied. What is not spread waits for no turn that it got before.
+// wait returns how long a Kyma must wait for its turn. A further change does not delay the turn, else a catalog that
+// changes often would never be applied. A change that is not spread ignores an earlier turn.
 func (r *pacer) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +150,7 @@ func (r *pacer) wait(uid types.UID, digest string, spread time.Duration) time.Du
 	return of.at.Sub(r.now())
 }
 
-// enter waits for a place. A Kyma that has one keeps it.
+// enter waits for a place. A Kyma that has a place keeps it.
 func (r *pacer) enter(ctx context.Context, uid types.UID) error {
 	r.mu.Lock()
 	has := r.underWay[uid] != nil
@@ -157,7 +159,7 @@ func (r *pacer) enter(ctx context.Context, uid types.UID) error {
 		return nil
 	}
 	if err := r.places.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("wait for other Kymas to apply what changed: %w", err)
+		return fmt.Errorf("wait for other Kymas to apply the change: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +178,7 @@ func (r *pacer) enter(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// begin tells whether a Kyma is to be kicked: not twice for the same inputs while it is under way.
+// begin reports whether to kick a Kyma. A Kyma in progress is not kicked twice for the same inputs.
 func (r *pacer) begin(uid types.UID, digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +191,7 @@ func (r *pacer) begin(uid types.UID, digest string) bool {
 	return !again
 }
 
-// forget drops all that is known of a Kyma that needs no reconcile.
+// forget drops the turn and the place of a Kyma that needs no reconcile.
 func (r *pacer) forget(uid types.UID) {
 	r.endTurn(uid)
 	r.free(uid)
@@ -201,14 +203,14 @@ func (r *pacer) endTurn(uid types.UID) {
 	delete(r.turns, uid)
 }
 
-// free ends the time of a Kyma under way.
+// free frees the place of a Kyma.
 func (r *pacer) free(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end(uid, r.underWay[uid])
 }
 
-// done ends the time of a Kyma that applied a change, and of those that were kicked before it and overtaken too often.
+// done frees the place of a Kyma that applied a change, and the places of earlier Kymas that were overtaken too often.
 func (r *pacer) done(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +230,7 @@ func (r *pacer) done(uid types.UID) {
 	}
 }
 
-// end frees a place, once. The caller has locked mu.
+// end frees a place, once. The caller must hold mu.
 func (r *pacer) end(uid types.UID, taken *place) {
 	if taken == nil || r.underWay[uid] != taken {
 		return
@@ -238,7 +240,7 @@ func (r *pacer) end(uid types.UID, taken *place) {
 	r.places.Release(1)
 }
 
-// progressed notes that the status of a Kyma was written: it applied what changed, or its cluster cannot be reached.
+// progressed handles a status write of a Kyma: the Kyma applied the change, or its cluster is unreachable.
 func (r *pacer) progressed(before, after *v1beta2.Kyma) {
 	switch {
 	case after.IsMarkedUnreachable():
@@ -248,7 +250,8 @@ func (r *pacer) progressed(before, after *v1beta2.Kyma) {
 	}
 }
 
-// installed notes that a module was applied: what remains is to wait until it is ready, which takes long and costs little.
+// installed handles a Manifest whose module was applied. Waiting for readiness takes long but costs little, so the Kyma
+// frees its place.
 func (r *pacer) installed(before, after *v1beta2.Manifest) {
 	if owner := metav1.GetControllerOf(after); owner != nil && before.Status.InstalledRef != after.Status.InstalledRef {
 		r.done(owner.UID)

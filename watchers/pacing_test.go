@@ -18,7 +18,7 @@ import (
 
 var templateChanged = cause{Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7"}
 
-// behindBy is a fleet of Kymas that have not applied a change of the catalog.
+// behindBy returns Kymas that have not applied a catalog change.
 func behindBy(count int, change func(*v1beta2.Kyma)) []client.Object {
 	var kymas []client.Object
 	for i := range count {
@@ -43,7 +43,7 @@ func tookIn(kyma client.Object) (before, after *v1beta2.Kyma) {
 	return before, after
 }
 
-// pacedByTwo begins a paced change that has two places, in which Kymas come in this order. It is for a synctest bubble.
+// pacedByTwo starts a paced change with two places. The Kymas enter in the given order. Call it in a synctest bubble.
 func pacedByTwo(t *testing.T, kymas []client.Object) (*watcher, *recorder) {
 	t.Helper()
 	w, kicks, _ := newWatcher(t, kymas...)
@@ -64,9 +64,9 @@ func TestWhomAPacedChangeKicks(t *testing.T) {
 		urgent bool
 		waits  bool
 	}{
-		"one that has to import a template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
-		"not one that has":                  {kyma: kymaWith(nil)},
-		"not one that is to be left unchanged": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+		"one that must apply the template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
+		"not one that has applied it":      {kyma: kymaWith(nil)},
+		"not one with skip-reconciliation": {kyma: kymaWith(func(k *v1beta2.Kyma) {
 			k.Status.InputsDigest, k.Labels = "before", map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 		})},
 		"one with a removal that the template may fix": {kyma: kymaWith(func(k *v1beta2.Kyma) {
@@ -95,12 +95,12 @@ func TestWhomAPacedChangeKicks(t *testing.T) {
 			require.Len(t, kicks.sent, 1)
 			require.Equal(t, tc.reason, kicks.sent[0].kick.Reason)
 			require.Equal(t, tc.urgent, kicks.sent[0].kick.Urgent)
-			require.Nil(t, kicks.sent[0].kick.NotBefore, "the leader has waited for it")
+			require.Nil(t, kicks.sent[0].kick.NotBefore, "the leader itself has waited for the turn")
 		})
 	}
 }
 
-// A worker waits for its caches to know that version.
+// A worker waits until its caches have that version.
 func TestAPacedKickNamesTheVersionThatCausedIt(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
@@ -112,8 +112,8 @@ func TestAPacedKickNamesTheVersionThatCausedIt(t *testing.T) {
 	}.SeenAt(now)}}, kicks.sent)
 }
 
-// A catalog that changes again and again would else never reach a Kyma.
-func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
+// Otherwise a catalog that changes again and again would never reach a Kyma.
+func TestAFurtherChangeDoesNotPostponeATurn(t *testing.T) {
 	at := now
 	r := newPacer(1, func() time.Time { return at })
 	first := r.wait("uid", "digest", time.Hour)
@@ -123,7 +123,7 @@ func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
 	}
 }
 
-// What is kicked beyond what gets done waits in Temporal's queues, and edits behind it.
+// Surplus kicks would wait in Temporal's queues, and edits would wait behind them.
 func TestPacingKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(4, nil)
@@ -131,20 +131,20 @@ func TestPacingKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 
 		w.pacer.progressed(tookIn(kymas[0]))
 		synctest.Wait()
-		require.Equal(t, 3, kicks.count(), "one took the change in")
+		require.Equal(t, 3, kicks.count(), "one Kyma applied the change")
 		before, _ := tookIn(kymas[1])
 		w.pacer.progressed(before, before)
 		synctest.Wait()
-		require.Equal(t, 3, kicks.count(), "another status says nothing of it")
+		require.Equal(t, 3, kicks.count(), "another status change frees no place")
 
 		time.Sleep(placeTimeout)
 		synctest.Wait()
-		require.Equal(t, 4, kicks.count(), "one that never tells does not hold up the others for ever")
+		require.Equal(t, 4, kicks.count(), "a Kyma that never reports does not block the others forever")
 	})
 }
 
-// The cluster of the first does not answer, and nothing says so yet.
-func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
+// The first Kyma's cluster does not answer, and nothing shows that yet.
+func TestAKymaOvertakenByManyLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(7, nil)
 		w, kicks := pacedByTwo(t, kymas)
@@ -153,13 +153,13 @@ func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
 			synctest.Wait()
 			return kicks.count()
 		}
-		require.Equal(t, 3, done(1), "its own place is free")
-		require.Equal(t, 5, done(2), "and that of the one that two have overtaken")
-		require.Equal(t, 5, done(0), "which had none to leave any more")
+		require.Equal(t, 3, done(1), "the Kyma's own place is free")
+		require.Equal(t, 5, done(2), "and the place of the Kyma that two have overtaken")
+		require.Equal(t, 5, done(0), "that Kyma no longer has a place")
 		require.Equal(t, 6, done(4))
-		require.Equal(t, 7, done(3), "what was kicked later is not overtaken")
+		require.Equal(t, 7, done(3), "a Kyma that was kicked later is not overtaken")
 		require.Equal(t, 7, done(6))
-		require.NotEmpty(t, w.pacer.underWay, "by one only")
+		require.NotEmpty(t, w.pacer.underWay, "a Kyma that only one has overtaken keeps its place")
 	})
 }
 
@@ -175,15 +175,15 @@ func TestAnEditIsNotPaced(t *testing.T) {
 	blocked, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = w.paceKyma(blocked, ofCatalog(kymas[1]))
-	require.ErrorIs(t, err, context.Canceled, "there is no place for a second")
+	require.ErrorIs(t, err, context.Canceled, "there is no second place")
 	_, err = w.kickKyma(t.Context(), kymaRequest{Ref: kick.RefOf(edited), Own: true})
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 2)
 	require.True(t, kicks.sent[1].kick.Urgent)
 }
 
-// Their reconciles end with a time-out, and say nothing that would free a place.
-func TestUnreachableClustersDelayNoPacedChange(t *testing.T) {
+// Their reconciles end with a timeout, and report nothing that would free a place.
+func TestUnreachableClustersDoNotDelayAPacedChange(t *testing.T) {
 	kymas := behindBy(3, func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} })
 	healthy := behindBy(4, nil)[3]
 	w, kicks, _ := newWatcher(t, append(kymas, healthy)...)
@@ -196,10 +196,10 @@ func TestUnreachableClustersDelayNoPacedChange(t *testing.T) {
 	before, after := tookIn(healthy)
 	after.Status.InputsDigest, after.Status.Remote = before.Status.InputsDigest, &v1beta2.RemoteStatus{Reachable: new(false)}
 	w.pacer.progressed(before, after)
-	require.NoError(t, w.pacer.enter(t.Context(), "another"), "one that is found unreachable releases its place")
+	require.NoError(t, w.pacer.enter(t.Context(), "another"), "a Kyma that turns out to be unreachable releases its place")
 }
 
-// A release is a template and a release meta: two causes, and one reconcile.
+// A module release consists of a template and a release meta: two causes, but one reconcile.
 func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
@@ -214,11 +214,11 @@ func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	w.Inputs = inputs("later")
 	_, err := w.paceKyma(t.Context(), other)
 	require.NoError(t, err)
-	require.Len(t, kicks.sent, 2, "what came after that reconcile began needs another")
+	require.Len(t, kicks.sent, 2, "changes after that reconcile began need another")
 }
 
-// A leader that dies leaves nothing behind: the next finds by their digests who has not applied a change, among the
-// Kymas that it lists.
+// A leader that dies leaves nothing behind. The next leader lists the Kymas and finds by their digests which have not
+// applied a change.
 func TestTheNextLeaderContinuesAPacedChange(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
@@ -234,7 +234,7 @@ func TestTheNextLeaderContinuesAPacedChange(t *testing.T) {
 	_, err := w.paceKyma(t.Context(), passed.Object)
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 1)
-	require.Equal(t, "inputs changed while nobody watched", kicks.sent[0].kick.Reason)
+	require.Equal(t, "inputs changed while no leader was watching", kicks.sent[0].kick.Reason)
 	require.False(t, kicks.sent[0].kick.Urgent)
 }
 
@@ -247,7 +247,7 @@ func TestAKickThatCannotBeSentKeepsNoPlace(t *testing.T) {
 	w.pacer.now = func() time.Time { return now.Add(time.Hour) }
 	_, err = w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.Error(t, err)
-	require.Negative(t, w.pacer.wait(kyma.GetUID(), "now", time.Hour), "the next try does not wait for a turn again")
+	require.Negative(t, w.pacer.wait(kyma.GetUID(), "now", time.Hour), "the retry does not wait for a turn again")
 	require.NoError(t, w.pacer.enter(t.Context(), "another"))
 }
 

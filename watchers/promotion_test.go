@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// beingPromoted is a completed rollout whose version is to move on to a channel.
+// beingPromoted completes a rollout and promotes its version to a channel.
 func beingPromoted(to string) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) {
 		r.Spec.Plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{r.Spec.Channel, to}}
@@ -34,7 +34,8 @@ func promotedUntil(at time.Time) func(*v1beta2.ModuleRollout) {
 	}
 }
 
-// promotions are a rollout of regular that is promoted to fast, one that was, and one to another channel.
+// promotions returns a rollout of regular that is being promoted to fast, one that was promoted, and one that is being
+// promoted elsewhere.
 func promotions() []client.Object {
 	return []client.Object{
 		stagedRollout(called("promoted"), beingPromoted("fast")), stagedRollout(called("was"), wasPromoted),
@@ -42,7 +43,7 @@ func promotions() []client.Object {
 	}
 }
 
-func TestAPromotionHearsWhatItMayWaitFor(t *testing.T) {
+func TestAPromotionIsKickedByWhatItWaitsFor(t *testing.T) {
 	w, ctx := indexed(t, promotions()...), t.Context()
 	both, one := map[string]time.Duration{"promoted": 0, "elsewhere": 0}, map[string]time.Duration{"promoted": 0}
 	events := w.rolloutEvents()
@@ -60,7 +61,7 @@ func TestAPromotionHearsWhatItMayWaitFor(t *testing.T) {
 	require.Empty(t, updated(v1beta2.RolloutCompleted, v1beta2.RolloutCompleted))
 	require.Equal(t, map[string]time.Duration{"promoted": 0, "next": 0}, due(func(q rolloutQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.ModuleRollout]{Object: next(v1beta2.RolloutHeld)}, q)
-	}), "it is gone")
+	}), "the rollout is gone")
 	require.Equal(t, map[string]time.Duration{"promoted": 0, "elsewhere": 0, "next": 0}, due(func(q rolloutQueue) {
 		events.Create(ctx, event.TypedCreateEvent[*v1beta2.ModuleRollout]{Object: next("")}, q)
 	}))
@@ -73,8 +74,8 @@ func TestAPromotionHearsWhatItMayWaitFor(t *testing.T) {
 	}))
 }
 
-// What is to stay well for days needs not be counted every second.
-func TestKicksOfAPromotionForClustersAreFarApart(t *testing.T) {
+// A version that is observed for days needs no counting every second.
+func TestClustersKickAPromotionOnlyEveryFewMinutes(t *testing.T) {
 	w := indexed(t, promotions()...)
 	far := map[string]time.Duration{"promoted": 5 * time.Minute, "elsewhere": 5 * time.Minute}
 	for _, state := range []shared.State{shared.StateReady, shared.StateError} {

@@ -23,14 +23,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// pullSecretRequest says that the image pull Secret changed.
+// pullSecretRequest reports that the image pull Secret changed.
 type pullSecretRequest struct{ Cause cause }
 
 type pullSecretQueue = workqueue.TypedRateLimitingInterface[pullSecretRequest]
 
-// addPullSecret wakes every synchronized Kyma when the image pull Secret changes, spread as a change of the catalog
-// is. What changed while nobody watched is in each Kyma's digest. The one Secret has a cache of its own, for the
-// others are chosen by a label that it does not have.
+// addPullSecret wakes every synchronized Kyma when the image pull Secret changes, spread like a catalog change. The
+// digest of each Kyma covers changes made while no leader was watching. This Secret has its own cache, because the
+// other cache selects Secrets by a label that this Secret does not have.
 func (w *watcher) addPullSecret(mgr manager.Manager) error {
 	name := w.Settings.ImagePullSecret
 	if name == "" {
@@ -45,7 +45,7 @@ func (w *watcher) addPullSecret(mgr manager.Manager) error {
 		}},
 	})
 	if err != nil {
-		return fmt.Errorf("make the cache of the image pull Secret: %w", err)
+		return fmt.Errorf("create the cache for the image pull Secret: %w", err)
 	}
 	if err := mgr.Add(one); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *watcher) addPullSecret(mgr manager.Manager) error {
 }
 
 func pullSecretEvents(name string) handler.TypedFuncs[*metav1.PartialObjectMetadata, pullSecretRequest] {
-	// A deletion removes nothing: the status says it after the next reconcile.
+	// Deleting the Secret removes nothing from clusters. The next reconcile reports it in the status.
 	return newsOf(isWritten, func(_ context.Context, _, secret *metav1.PartialObjectMetadata, q pullSecretQueue) {
 		if secret.Name == name && secret.Namespace == shared.NamespaceControlPlane {
 			q.Add(pullSecretRequest{causeOf(kindSecret, secret)})
@@ -64,7 +64,7 @@ func pullSecretEvents(name string) handler.TypedFuncs[*metav1.PartialObjectMetad
 	})
 }
 
-// kickForPullSecret kicks every Kyma that has a remote cluster, each at its own share of the spread.
+// kickForPullSecret kicks every Kyma that has a remote cluster, each at its turn in the pacing span.
 func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) (reconcile.Result, error) {
 	return reconcile.Result{}, w.kickSynchronized(ctx, "get the image pull Secret", func(kyma *v1beta2.Kyma) kick.Kick {
 		return kick.Kick{
@@ -74,7 +74,7 @@ func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) 
 	})
 }
 
-// turn is when it is this Kyma's turn in the pacing of a change; nil means now.
+// turn returns when a Kyma's turn comes in the pacing of a change; nil means now.
 func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
 	delay := desired.PacingDelay(kyma.UID, change, w.Settings.PacingSpan)
 	if delay <= 0 {

@@ -38,7 +38,7 @@ func TestAChangedImagePullSecretReachesEverySynchronizedKymaWithinTheSpread(t *t
 	for _, sent := range kicks.sent {
 		require.Equal(t, "image pull Secret changed", sent.kick.Reason)
 		require.False(t, sent.kick.Urgent)
-		require.Empty(t, sent.kick.ResourceVersion, "the informer of access Secrets would be waited for in vain")
+		require.Empty(t, sent.kick.ResourceVersion, "waiting for the informer of access Secrets would be in vain")
 		require.NotNil(t, sent.kick.NotBefore)
 		require.WithinRange(t, *sent.kick.NotBefore, now, now.Add(time.Hour))
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// releases ask to reconcile the Kymas to which a rollout has just released its version, or from which it takes it back. What
-// is listed at start is omitted: each Kyma's own digest covers it.
+// releases requests a reconcile of the Kymas to which a rollout has just released its version, or from which it takes
+// the version back. The initial list is skipped, because the digest of each Kyma covers it.
 func (w *watcher) releases() handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequest] {
 	return handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequest]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleRollout], q kymaQueue) {
@@ -31,15 +31,16 @@ func (w *watcher) releases() handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequ
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleRollout], q kymaQueue) {
-			// Those to which it had not released its version may get it now, and the others may not.
-			// Nothing else spreads that.
+			// Kymas that the rollout had not reached may get the version now, and the others may lose it. The deleted
+			// rollout no longer paces this change, so it is spread.
 			w.enqueueConcerned(ctx, e.Object, false, func(staged.Cluster) bool { return true }, q)
 		},
 	}
 }
 
-// enqueueReleased asks for the Kymas whose place was released or taken back. The first rollout of a channel, which is for the
-// version that the channel has already, has no stages: it releases all clusters in one step, so its release is spread.
+// enqueueReleased requests a reconcile of the Kymas whose place in the rollout was released or taken back. The first
+// rollout of a channel is for the version that the channel already has. It has no stages and releases all clusters in
+// one step, so that step is spread.
 func (w *watcher) enqueueReleased(ctx context.Context, before, after *v1beta2.ModuleRollout, q kymaQueue) {
 	was, is := staged.PlaceFunc(before), staged.PlaceFunc(after)
 	w.enqueueConcerned(ctx, after, after.Spec.From != after.Spec.To, func(c staged.Cluster) bool {
@@ -51,7 +52,7 @@ func (w *watcher) enqueueConcerned(ctx context.Context, r *v1beta2.ModuleRollout
 	kymas, err := advance.Concerned(ctx, w.reader, w.Settings, r)
 	if err != nil {
 		// Nothing is lost: the sweep computes every Kyma's digest.
-		log.FromContext(ctx).Error(err, "find the Kymas of a rollout", logkey.Namespace, r.Namespace, logkey.Name, r.Name)
+		log.FromContext(ctx).Error(err, "list the Kymas of a rollout", logkey.Namespace, r.Namespace, logkey.Name, r.Name)
 		return
 	}
 	why := causeOf(shared.KindModuleRollout, r)

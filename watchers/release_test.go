@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// stagedRollout is a rollout of keda 1.1.0 to the channel regular: the stage canary, and the rest.
+// stagedRollout returns a rollout of keda 1.1.0 to the channel regular, with the stages canary and rest.
 func stagedRollout(changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
 	r := &v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "keda-regular-1.1.0", UID: "r-uid", Generation: 1, ResourceVersion: "5"},
@@ -34,7 +34,7 @@ func stagedRollout(changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollo
 	return r
 }
 
-// released is a rollout that has released its version to so many stages, and up to a point in the next.
+// released sets how many stages a rollout has released, and up to which point of the next stage.
 func released(stages int32, point int64) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) {
 		r.Status.Stage, r.Status.Released, r.ResourceVersion = stages, point, "6"
@@ -45,7 +45,7 @@ func ofChannel(channel string) func(*v1beta2.ModuleRollout) {
 	return func(r *v1beta2.ModuleRollout) { r.Spec.Channel = channel }
 }
 
-// wanting is a Kyma that wants keda from the channel regular.
+// wanting returns a Kyma that wants keda from the channel regular.
 func wanting(name string, changes ...func(*v1beta2.Kyma)) *v1beta2.Kyma {
 	return named(name, func(k *v1beta2.Kyma) {
 		k.UID, k.Spec.Channel, k.Spec.Modules = types.UID("uid-"+name), "regular", []v1beta2.Module{{Name: "keda"}}
@@ -57,7 +57,7 @@ func wanting(name string, changes ...func(*v1beta2.Kyma)) *v1beta2.Kyma {
 
 func canary(k *v1beta2.Kyma) { k.Labels = map[string]string{"stage": "canary"} }
 
-// stagedFleet is a watcher of a canary, two other clusters, and some that the rollout is not about.
+// stagedFleet returns a watcher with a canary, two other clusters, and some clusters that the rollout does not concern.
 func stagedFleet(t *testing.T, more ...client.Object) *watcher {
 	t.Helper()
 	w := indexed(t, append(more, wanting("canary", canary), wanting("one"), wanting("two"),
@@ -69,7 +69,7 @@ func stagedFleet(t *testing.T, more ...client.Object) *watcher {
 	return w
 }
 
-func TestAReleaseKicksThoseWhosePlaceWasReleasedAndNobodyElse(t *testing.T) {
+func TestAReleaseKicksOnlyKymasWithAReleasedPlace(t *testing.T) {
 	w := stagedFleet(t)
 	kicked := func(before, after *v1beta2.ModuleRollout) []string {
 		var names []string
@@ -77,7 +77,7 @@ func TestAReleaseKicksThoseWhosePlaceWasReleasedAndNobodyElse(t *testing.T) {
 			w.releases().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.ModuleRollout]{ObjectOld: before, ObjectNew: after}, q)
 		}) {
 			require.Equal(t, cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "keda-regular-1.1.0", ResourceVersion: after.ResourceVersion, Paced: true}, req.Cause)
-			require.False(t, req.Own, "nobody waits for it")
+			require.False(t, req.Own, "nobody waits for this reconcile")
 			names = append(names, req.Name)
 		}
 		return names
@@ -90,19 +90,19 @@ func TestAReleaseKicksThoseWhosePlaceWasReleasedAndNobodyElse(t *testing.T) {
 	begun, canaries, half, all := stagedRollout(), stagedRollout(released(0, staged.Everyone)), stagedRollout(released(1, position(first)+1)), stagedRollout(released(2, 0))
 
 	require.Equal(t, []string{"canary"}, kicked(begun, canaries))
-	require.Empty(t, kicked(canaries, stagedRollout(released(1, 0))), "the next stage begins with nobody")
+	require.Empty(t, kicked(canaries, stagedRollout(released(1, 0))), "the next stage begins without clusters")
 	require.Equal(t, []string{first}, kicked(canaries, half))
-	require.Empty(t, kicked(half, stagedRollout(released(1, position(second)))), "up to the next one, and not beyond")
+	require.Empty(t, kicked(half, stagedRollout(released(1, position(second)))), "the next cluster is not released yet")
 	require.Equal(t, []string{second}, kicked(half, all))
 
 	reverting := func(r *v1beta2.ModuleRollout) { r.Status.Reverts = true }
-	require.Equal(t, []string{second}, kicked(all, stagedRollout(released(1, position(first)+1), reverting)), "taken back, from the last one on")
+	require.Equal(t, []string{second}, kicked(all, stagedRollout(released(1, position(first)+1), reverting)), "versions are taken back from the last cluster on")
 	require.ElementsMatch(t, []string{"canary", first}, kicked(half, stagedRollout(reverting)))
 
 	told := stagedRollout(released(1, position(first)+1), func(r *v1beta2.ModuleRollout) {
 		r.Generation, r.Spec.Paused, r.Status.Progress, r.Status.Phase = 2, true, "2/3", v1beta2.RolloutPaused
 	})
-	require.Empty(t, kicked(half, told), "a status that releases nobody")
+	require.Empty(t, kicked(half, told), "a status change that releases no cluster")
 }
 
 func TestAReleaseOfAMandatoryModuleConcernsEveryKyma(t *testing.T) {
@@ -115,19 +115,19 @@ func TestAReleaseOfAMandatoryModuleConcernsEveryKyma(t *testing.T) {
 	}) {
 		names = append(names, req.Name)
 	}
-	require.ElementsMatch(t, []string{"one", "two", "fast", "pinned", "without"}, names, "but the canary, which has it already")
+	require.ElementsMatch(t, []string{"one", "two", "fast", "pinned", "without"}, names, "all but the canary, which has it already")
 }
 
-func TestARolloutThatAppearsOrGoesKicksThoseWhoGetAnotherVersion(t *testing.T) {
+func TestANewOrDeletedRolloutKicksKymasThatGetAnotherVersion(t *testing.T) {
 	w := stagedFleet(t)
 	created := func(r *v1beta2.ModuleRollout, atStart bool) []kymaRequest {
 		return asked(func(q kymaQueue) {
 			w.releases().Create(t.Context(), event.TypedCreateEvent[*v1beta2.ModuleRollout]{Object: r, IsInInitialList: atStart}, q)
 		})
 	}
-	require.Empty(t, created(stagedRollout(), false), "it has released nothing")
+	require.Empty(t, created(stagedRollout(), false), "a new rollout has released nothing")
 	restored := created(stagedRollout(released(1, 0)), false)
-	require.Len(t, restored, 1, "one that was restored, with its status")
+	require.Len(t, restored, 1, "a rollout that was restored with its status")
 	require.Equal(t, "canary", restored[0].Name)
 	require.Empty(t, created(stagedRollout(released(1, 0)), true), "the digest of each Kyma covers it")
 
@@ -136,13 +136,13 @@ func TestARolloutThatAppearsOrGoesKicksThoseWhoGetAnotherVersion(t *testing.T) {
 		w.releases().Delete(t.Context(), event.TypedDeleteEvent[*v1beta2.ModuleRollout]{Object: stagedRollout(released(1, 0))}, q)
 	}) {
 		names = append(names, req.Name)
-		require.False(t, req.Cause.Paced, "no stage spreads that")
+		require.False(t, req.Cause.Paced, "no stage paces this change")
 	}
-	require.ElementsMatch(t, []string{"canary", "one", "two"}, names, "all whom it is about")
+	require.ElementsMatch(t, []string{"canary", "one", "two"}, names, "all clusters of the rollout")
 }
 
-// A mandatory module that is new would reach the whole fleet at once.
-func TestTheFirstRolloutOfAChannelIsSpreadAsOtherChangesOfTheCatalog(t *testing.T) {
+// A new mandatory module would otherwise reach the whole fleet at once.
+func TestTheFirstRolloutOfAChannelIsSpreadLikeACatalogChange(t *testing.T) {
 	w := stagedFleet(t)
 	first := func(r *v1beta2.ModuleRollout) { r.Spec.From = r.Spec.To }
 	asking := asked(func(q kymaQueue) {
@@ -156,19 +156,19 @@ func TestTheFirstRolloutOfAChannelIsSpreadAsOtherChangesOfTheCatalog(t *testing.
 	}
 }
 
-func TestAReleaseOfAPlaceNobodyHasKicksNobody(t *testing.T) {
+func TestAReleaseWithoutKymasKicksNobody(t *testing.T) {
 	w := indexed(t)
 	require.Empty(t, asked(func(q kymaQueue) {
 		w.releases().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.ModuleRollout]{ObjectOld: stagedRollout(), ObjectNew: stagedRollout(released(2, 0))}, q)
 	}))
-	blind, _, _ := newWatcher(t) // has no index to find Kymas by
+	blind, _, _ := newWatcher(t) // it has no index to find Kymas by
 	require.Empty(t, asked(func(q kymaQueue) {
 		blind.releases().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.ModuleRollout]{ObjectOld: stagedRollout(), ObjectNew: stagedRollout(released(2, 0))}, q)
 	}), "the sweep finds them")
 }
 
-// The rollout paces it.
-func TestWhatARolloutReleasesIsNotSpreadFurther(t *testing.T) {
+// The rollout paces the release.
+func TestARolloutsReleaseIsNotSpreadFurther(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
 	require.Equal(t, time.Hour, w.Settings.PacingSpan)
@@ -176,12 +176,12 @@ func TestWhatARolloutReleasesIsNotSpreadFurther(t *testing.T) {
 
 	res, err := w.paceKyma(t.Context(), ofCatalog(kyma))
 	require.NoError(t, err)
-	require.Positive(t, res.RequeueAfter, "what the catalog changes is spread")
+	require.Positive(t, res.RequeueAfter, "catalog changes are spread")
 	require.Empty(t, kicks.sent)
 
 	res, err = w.paceKyma(t.Context(), release)
 	require.NoError(t, err)
-	require.Zero(t, res.RequeueAfter, "also where it has waited for the same already")
+	require.Zero(t, res.RequeueAfter, "even if the Kyma already waits for its turn")
 	require.Equal(t, []sent{{"kyma/kcp-system/k0/uid-0", kick.Kick{
 		Reason: "ModuleRollout changed", Kind: "ModuleRollout", Namespace: "kcp-system", Name: "r", ResourceVersion: "7",
 	}.SeenAt(now)}}, kicks.sent)

@@ -19,22 +19,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// RemovalBudget tells which Kymas wait for the removal budget, and how many of them may go on; *budget.Budget does.
+// RemovalBudget returns the Kymas that wait for the removal budget, and how many of them may continue. It is
+// implemented by *budget.Budget.
 type RemovalBudget interface {
 	Key() types.NamespacedName
-	// Waiting are those Kymas, those first that have waited longest.
+	// Waiting returns the waiting Kymas; those that have waited longest come first.
 	Waiting(ctx context.Context) ([]*v1beta2.Kyma, error)
-	// Room is how many may go on now, and when that changes by itself.
+	// Room returns how many may continue now, and when that number changes by itself.
 	Room(ctx context.Context) (int, time.Time, error)
 }
 
-// budgetRequest asks whether removals that wait may go on.
+// budgetRequest asks whether waiting removals may continue.
 type budgetRequest struct{}
 
 type budgetQueue = workqueue.TypedRateLimitingInterface[budgetRequest]
 
-// budgetPatience is how long a Kyma that was kicked has to take its place in the budget, before it is kicked again. Until
-// then, others that wait are kicked: one that has a reason of its own not to go on does not keep them waiting.
+// budgetPatience is how long a kicked Kyma has to take its place in the budget before it counts as waiting again. A
+// Kyma that cannot continue for a reason of its own thus does not block the others.
 const budgetPatience = time.Minute
 
 // budgetKicks remembers when Kymas were kicked.
@@ -43,8 +44,8 @@ type budgetKicks struct {
 	kicked map[types.UID]time.Time
 }
 
-// addRemovalBudget kicks Kymas whose removals wait for the removal budget when there is room in it: as many as there is room
-// for, and those first that have waited longest.
+// addRemovalBudget kicks Kymas whose removals wait for the removal budget as soon as it has room. It kicks as many as
+// there is room for, those that have waited longest first.
 func (w *watcher) addRemovalBudget(mgr manager.Manager) error {
 	if w.RemovalBudget == nil {
 		return nil
@@ -77,7 +78,7 @@ func (w *watcher) addRemovalBudget(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[budgetRequest](kicks.kickWaiting))
 }
 
-// kickWaiting kicks as many of the Kymas that wait as there is room for.
+// kickWaiting kicks as many waiting Kymas as there is room for.
 func (w *budgetKicks) kickWaiting(ctx context.Context, _ budgetRequest) (reconcile.Result, error) {
 	waiting, err := w.RemovalBudget.Waiting(ctx)
 	if err != nil || len(waiting) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// purse is a removal budget with so much room, for which these Kymas wait.
+// purse is a removal budget with some room and waiting Kymas.
 type purse struct {
 	waiting []*v1beta2.Kyma
 	room    int
@@ -43,7 +43,7 @@ func TestAsManyKymasAreKickedAsThereIsRoomFor(t *testing.T) {
 		kicks.sent = nil
 		result, err := waits.kickWaiting(t.Context(), budgetRequest{})
 		require.NoError(t, err)
-		require.NotZero(t, result.RequeueAfter, "room may become free by itself")
+		require.NotZero(t, result.RequeueAfter, "room may open up by itself")
 		require.LessOrEqual(t, result.RequeueAfter, 10*time.Second)
 		for _, sent := range kicks.sent {
 			to = append(to, sent.to)
@@ -51,16 +51,16 @@ func TestAsManyKymasAreKickedAsThereIsRoomFor(t *testing.T) {
 		}
 		return to
 	}
-	require.Equal(t, []string{"kyma/kcp-system/kyma-0/kyma-0", "kyma/kcp-system/kyma-1/kyma-1"}, kick(), "those that have waited longest")
+	require.Equal(t, []string{"kyma/kcp-system/kyma-0/kyma-0", "kyma/kcp-system/kyma-1/kyma-1"}, kick(), "those that have waited longest come first")
 	require.True(t, kicks.sent[0].kick.Deleting)
 	require.False(t, kicks.sent[1].kick.Deleting)
-	require.Empty(t, kick(), "they are about to take their places")
+	require.Empty(t, kick(), "the kicked Kymas are about to take their places")
 
 	budget.waiting, budget.room = budget.waiting[1:], 2
-	require.Equal(t, []string{"kyma/kcp-system/kyma-2/kyma-2"}, kick(), "one took its place, and another became free")
+	require.Equal(t, []string{"kyma/kcp-system/kyma-2/kyma-2"}, kick(), "one Kyma took its place, and another place opened up")
 	clock = clock.Add(budgetPatience)
 	budget.next = clock.Add(time.Second)
-	require.Len(t, kick(), 2, "whoever was kicked in vain is kicked again")
+	require.Len(t, kick(), 2, "Kymas that were kicked in vain are kicked again")
 	budget.room = 0
 	require.Empty(t, kick())
 }

@@ -26,21 +26,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// watcherRequest asks to work out whether the workflow of a Watcher has to be kicked.
+// watcherRequest asks whether the workflow of a Watcher must be kicked.
 type watcherRequest struct {
 	kick.Ref
-	// Gone is true when the Watcher was removed, at Version.
+	// Gone is true if the Watcher was removed, at Version.
 	Gone    bool
 	Version string
-	// All asks for every Watcher instead: what they share changed. A Gateway that changed is their Cause.
+	// All requests every Watcher instead, because something they share changed. If a Gateway changed, it is the Cause.
 	All   bool
 	Cause cause
 }
 
 type watcherQueue = workqueue.TypedRateLimitingInterface[watcherRequest]
 
-// addRouting kicks Watchers: when one changes, when what its routing depends on does (istio.go), and from time to time where
-// something is not as it is to be, which nobody said.
+// addRouting kicks a Watcher when it changes and when something changes that its routing depends on (istio.go). It also
+// compares all Watchers regularly, to find differences that caused no event.
 func (w *watcher) addRouting(mgr manager.Manager) error {
 	if !w.Settings.Watching.Enabled() {
 		return nil
@@ -69,8 +69,9 @@ func aboutWatcher(req watcherRequest) []any {
 	return []any{logkey.Namespace, req.Namespace, logkey.Name, req.Name, logkey.WorkflowID, kick.WatcherWorkflowID(req.Ref)}
 }
 
-// watcherEvents are the events of Watchers. Each may give a path to another Watcher, or take it. Those that our own status
-// writes cause are omitted: what is compared then would be the same.
+// watcherEvents handles the events of Watchers. A change of one Watcher may give another Watcher a path, or take it
+// away, so all are compared. Events of our own status writes are skipped, because they change nothing in that
+// comparison.
 func watcherEvents() handler.TypedFuncs[*v1beta2.Watcher, watcherRequest] {
 	return handler.TypedFuncs[*v1beta2.Watcher, watcherRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Watcher], q watcherQueue) {
@@ -95,7 +96,7 @@ func watcherEvents() handler.TypedFuncs[*v1beta2.Watcher, watcherRequest] {
 	}
 }
 
-// kickWatcher kicks the workflow of a Watcher that is not as it is to be.
+// kickWatcher kicks the workflow of a Watcher that differs from its desired state.
 func (w *watcher) kickWatcher(ctx context.Context, req watcherRequest) (reconcile.Result, error) {
 	switch {
 	case req.All:
@@ -112,7 +113,7 @@ func (w *watcher) kickWatcher(ctx context.Context, req watcherRequest) (reconcil
 	return reconcile.Result{}, w.kickOutdated(ctx, &found, causeOf(shared.KindWatcher, &found))
 }
 
-// kickWatchers kicks all Watchers that are not as they are to be. There are few of them.
+// kickWatchers kicks all Watchers that differ from their desired state. There are few Watchers.
 func (w *watcher) kickWatchers(ctx context.Context, why cause) error {
 	var all v1beta2.WatcherList
 	if err := w.reader.List(ctx, &all); err != nil {
@@ -125,7 +126,7 @@ func (w *watcher) kickWatchers(ctx context.Context, why cause) error {
 	return errors.Join(failed...)
 }
 
-// kickOutdated kicks a Watcher of this instance if what informers have of it, and of what it depends on, calls for it.
+// kickOutdated kicks a Watcher of this instance if the cached state of the Watcher and its dependencies requires it.
 func (w *watcher) kickOutdated(ctx context.Context, found *v1beta2.Watcher, why cause) error {
 	if !w.Settings.Ours(found.Labels) {
 		return nil
@@ -150,19 +151,19 @@ func (w *watcher) kickOutdated(ctx context.Context, found *v1beta2.Watcher, why 
 }
 
 const (
-	// compareWatchersEvery is how often all Watchers are compared where Options say nothing else.
+	// compareWatchersEvery is the default of Options.ResyncInterval.
 	compareWatchersEvery = 5 * time.Minute
-	// retryWatchersAfter is how soon that is tried again when it failed.
+	// retryWatchersAfter is the wait before a failed comparison is retried.
 	retryWatchersAfter = 10 * time.Second
 )
 
-// compareWatchers compares all Watchers with what they are to be, at the start and once in each resync interval. It is the
-// sweep of Watchers: flags may have changed while nobody watched, and an event or a kick may have got lost.
+// compareWatchers compares all Watchers with their desired state at start and once in each resync interval. Flags may
+// have changed while no leader was watching, and events or kicks may have been lost.
 func (w *watcher) compareWatchers(ctx context.Context) error {
 	for {
 		wait := w.ResyncInterval
 		if err := w.kickWatchers(ctx, cause{}); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "compare the Watchers with what they are to be, will try again")
+			log.FromContext(ctx).Error(err, "compare the Watchers with their desired state, will try again")
 			wait = retryWatchersAfter
 		}
 		select {

@@ -55,7 +55,7 @@ func gatewayFor(watcher string) *networkingv1.Gateway {
 	}
 }
 
-// settled gives a Watcher the status that its plan has, and returns its VirtualService.
+// settled gives a Watcher the status of its plan, and returns its VirtualService.
 func settled(w *v1beta2.Watcher, gateways ...*networkingv1.Gateway) *networkingv1.VirtualService {
 	p := routing.Decide(istioSettings(), routing.Situation{Watcher: w, Gateways: gateways})
 	w.Status = v1beta2.WatcherStatus{State: p.State, ObservedGeneration: w.Generation, Conditions: []metav1.Condition{{
@@ -77,7 +77,7 @@ func routingWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder
 	}, kicks
 }
 
-func TestOnlyWatchersThatAreNotAsTheyAreToBeAreKicked(t *testing.T) {
+func TestOnlyOutdatedWatchersAreKicked(t *testing.T) {
 	settledOne, drifted, others := routedWatcher("settled"), routedWatcher("drifted"), routedWatcher("others")
 	others.Labels[shared.LabelManagedBy] = "another"
 	settledOne.UID, drifted.UID, others.UID = "1", "2", "3"
@@ -105,7 +105,7 @@ func TestOnlyWatchersThatAreNotAsTheyAreToBeAreKicked(t *testing.T) {
 	require.Equal(t, "open "+kick.WatcherWorkflowID(kick.RefOf(settledOne)), kicks.sent[0].to)
 }
 
-func TestEventsOfWatchersThatWeCauseAskForNothing(t *testing.T) {
+func TestOurOwnWritesToWatchersCauseNoRequest(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[watcherRequest]())
 	t.Cleanup(q.ShutDown)
 	before := routedWatcher("kyma")
@@ -117,5 +117,5 @@ func TestEventsOfWatchersThatWeCauseAskForNothing(t *testing.T) {
 	require.Zero(t, q.Len())
 	after.Generation = 2
 	events.Update(context.Background(), event.TypedUpdateEvent[*v1beta2.Watcher]{ObjectOld: before, ObjectNew: after}, q)
-	require.Equal(t, 2, q.Len(), "itself, and those that may get or lose its path")
+	require.Equal(t, 2, q.Len(), "the Watcher itself, and those that may get or lose its path")
 }

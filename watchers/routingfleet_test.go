@@ -34,7 +34,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// direct does at once what the workflow of a kicked Watcher does.
+// direct immediately does what the workflow of a kicked Watcher does.
 type direct struct {
 	recorder
 	routing *routing.Activities
@@ -49,7 +49,7 @@ func (d *direct) Watcher(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	return err
 }
 
-// routed is an instance with routing by Istio on a real API server that has Istio's real definitions.
+// routed is an instance with Istio routing on a real API server with Istio's real CRDs.
 type routed struct {
 	*testing.T
 	client.Client
@@ -82,7 +82,7 @@ func newRouted(t *testing.T) *routed {
 		_ = r.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})
 	})
 
-	// An instance of its own: others' tests have Watchers too.
+	// An instance of its own, because other tests have Watchers too.
 	settings := istioSettings()
 	settings.ManagedBy = r.namespace
 	ours := labels.SelectorFromSet(labels.Set{shared.LabelManagedBy: settings.ManagedBy})
@@ -125,7 +125,7 @@ func (r *routed) read(name string) *v1beta2.Watcher {
 	return w
 }
 
-// virtualService is that of a Watcher; nil where there is none.
+// virtualService returns the VirtualService of a Watcher; nil if there is none.
 func (r *routed) virtualService(name string) *networkingv1.VirtualService {
 	r.Helper()
 	vs := &networkingv1.VirtualService{}
@@ -152,13 +152,13 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 	require.NoError(t, r.Create(t.Context(), w))
 
 	// No Gateway.
-	r.eventually("the Watcher says that it has no Gateway", func() bool { return r.read("kyma").Status.State == shared.StateError })
+	r.eventually("the Watcher reports that it has no Gateway", func() bool { return r.read("kyma").Status.State == shared.StateError })
 	condition := meta.FindStatusCondition(r.read("kyma").Status.Conditions, "VirtualService")
 	require.NotNil(t, condition)
 	require.Equal(t, metav1.ConditionFalse, condition.Status)
 	require.Contains(t, condition.Message, "no Gateway matches the selector for=kyma")
 	require.Nil(t, r.virtualService("kyma"))
-	r.eventually("an Event says so", func() bool {
+	r.eventually("an Event reports it", func() bool {
 		var events corev1.EventList
 		require.NoError(t, r.List(context.Background(), &events, client.InNamespace(r.namespace)))
 		for _, e := range events.Items {
@@ -169,7 +169,7 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 		return false
 	})
 
-	// A Gateway comes, and changes.
+	// A Gateway is created, then changed.
 	gateway := gatewayFor("kyma")
 	gateway.Namespace = r.namespace
 	require.NoError(t, r.Create(t.Context(), gateway))
@@ -185,7 +185,7 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 	require.NoError(t, r.Update(t.Context(), gateway))
 	r.eventually("the VirtualService has the new host", func() bool { return r.hosts("kyma") == "[moved.example.com]" })
 
-	// Somebody edits the VirtualService, and deletes it.
+	// The VirtualService is edited, then deleted.
 	r.edit(func(vs *networkingv1.VirtualService) {
 		vs.Spec.Hosts, vs.Spec.ExportTo = []string{"evil.example.com"}, []string{"."}
 	})
@@ -194,15 +194,15 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 		return vs != nil && fmt.Sprint(vs.Spec.GetHosts(), vs.Spec.GetExportTo()) == "[moved.example.com] []"
 	})
 	r.edit(func(vs *networkingv1.VirtualService) { delete(vs.Labels, shared.LabelManagedBy) })
-	r.eventually("it has its label again", func() bool {
+	r.eventually("the label is restored", func() bool {
 		return r.virtualService("kyma").Labels[shared.LabelManagedBy] == r.namespace
 	})
 	require.NoError(t, r.Delete(t.Context(), r.virtualService("kyma")))
-	r.eventually("it is there again", func() bool { return r.hosts("kyma") == "[moved.example.com]" })
+	r.eventually("the VirtualService is restored", func() bool { return r.hosts("kyma") == "[moved.example.com]" })
 
-	// The Gateway goes: nothing is removed because something was not found.
+	// The Gateway is deleted. Nothing is removed because something was not found.
 	require.NoError(t, r.Delete(t.Context(), gateway))
-	r.eventually("the Watcher says that it has no Gateway", func() bool { return r.read("kyma").Status.State == shared.StateError })
+	r.eventually("the Watcher reports that it has no Gateway", func() bool { return r.read("kyma").Status.State == shared.StateError })
 	require.Equal(t, "[moved.example.com]", r.hosts("kyma"))
 	again := gatewayFor("kyma")
 	again.Namespace = r.namespace
@@ -213,11 +213,11 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 	require.NoError(t, r.Create(t.Context(), again))
 	r.eventually("both hosts are routed", func() bool { return r.hosts("kyma") == "[kyma.example.com second.example.com]" })
 
-	// Another Watcher wants the path for another Service, and gets it once the older one is gone.
+	// A second Watcher wants the path for another Service, and gets it once the first one is gone.
 	second := routedWatcher("second")
 	second.Namespace, second.Labels[shared.LabelManagedBy], second.Finalizers = r.namespace, r.namespace, nil
 	second.Spec.Gateway, second.Spec.ServiceInfo.Name = w.Spec.Gateway, "elsewhere"
-	time.Sleep(time.Until(r.read("kyma").CreationTimestamp.Add(1100 * time.Millisecond))) // which of two is older is known by the second
+	time.Sleep(time.Until(r.read("kyma").CreationTimestamp.Add(1100 * time.Millisecond))) // creation times have second precision
 	require.NoError(t, r.Create(t.Context(), second))
 	r.eventually("the path is taken", func() bool { return r.read("second").Status.State == shared.StateError })
 	require.Contains(t, r.read("second").Status.Conditions[0].Message, r.namespace+"/kyma")
@@ -229,7 +229,7 @@ func TestAWatcherIsRoutedOnARealAPIServer(t *testing.T) {
 	r.eventually("the second is routed", func() bool { return r.read("second").Status.State == shared.StateReady })
 	require.Contains(t, r.virtualService("second").Spec.GetHttp()[0].GetRoute()[0].GetDestination().GetHost(), "elsewhere.")
 
-	// A port out of range is refused by the schema.
+	// The schema refuses a port that is out of range.
 	wrong := r.read("second")
 	wrong.Spec.ServiceInfo.Port = 70000
 	require.True(t, apierrors.IsInvalid(r.Update(t.Context(), wrong)))

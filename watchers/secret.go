@@ -22,9 +22,9 @@ import (
 
 const kindSecret = "Secret"
 
-// secretRequest asks to kick the Kymas that an access Secret is for.
+// secretRequest asks to kick the Kymas of an access Secret.
 type secretRequest struct {
-	// Namespace of the Secret and KymaName of its label.
+	// Namespace is the Secret's; KymaName is the value of its label.
 	Namespace, KymaName string
 	Cause               cause
 }
@@ -37,7 +37,8 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
 }
 
-// secretEvents are the events of access Secrets. What is listed at start is omitted: each Kyma's own digest covers it.
+// secretEvents handles the events of access Secrets. The initial list is skipped, because the digest of each Kyma
+// covers it.
 func secretEvents() handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest] {
 	return newsOf(isWritten, func(_ context.Context, before, after *metav1.PartialObjectMetadata, q secretQueue) {
 		for _, request := range secretRequests(before, after) {
@@ -46,7 +47,8 @@ func secretEvents() handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequ
 	})
 }
 
-// secretRequests ask once for each Kyma that a Secret was or is for, at the version that it has now.
+// secretRequests returns one request, at the present resourceVersion, for each Kyma that the Secret belonged to or
+// belongs to.
 func secretRequests(before, after *metav1.PartialObjectMetadata) []secretRequest {
 	var requests []secretRequest
 	for _, secret := range []*metav1.PartialObjectMetadata{before, after} {
@@ -58,7 +60,7 @@ func secretRequests(before, after *metav1.PartialObjectMetadata) []secretRequest
 	return requests
 }
 
-// kickForSecret evicts what is cached of a cluster whose access changed, then kicks its Kyma at once.
+// kickForSecret evicts the cached access to a cluster whose access Secret changed, then kicks its Kyma at once.
 func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconcile.Result, error) {
 	options := []client.ListOption{client.MatchingFields{fleet.IndexName: req.KymaName}}
 	reason, isCertificate := "access Secret changed", w.Settings.Watching.IsCertificate(req.Namespace, req.Cause.Name, req.KymaName)

@@ -27,14 +27,15 @@ import (
 // sharedRequest names an installation in the control plane's own cluster by its value of the label shared-module.
 type sharedRequest struct {
 	Module string
-	// Released is the name of the module where the version that it is installed in may have changed, or its last
-	// owner gone: those that were refused another one are kicked. Else empty.
+	// Released is the module's name if the installed version may have changed, or the last owner may have gone. Kymas
+	// that were refused another version are then kicked. Else it is empty.
 	Released string
 }
 
 type sharedQueue = workqueue.TypedRateLimitingInterface[sharedRequest]
 
-// addSharing kicks the owners of a module in the control plane's own cluster when the Manifest that installs it changes.
+// addSharing kicks the owners of a module in the control plane's own cluster when the Manifest that installs it
+// changes.
 func (w *watcher) addSharing(mgr manager.Manager) error {
 	add := func(m *v1beta2.Manifest, released bool, q sharedQueue) {
 		module := m.Labels[desired.LabelSharedModule]
@@ -64,8 +65,8 @@ func (w *watcher) addSharing(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[sharedRequest](w.kickOwners))
 }
 
-// kickOwners kicks the owners that do not show what the holder shows, the Kymas of those that have another version, and
-// the holder itself where it became so without knowing.
+// kickOwners kicks the owners whose state differs from the holder's, the Kymas whose Manifest has another version, and
+// the holder itself if it has just become the holder.
 func (w *watcher) kickOwners(ctx context.Context, req sharedRequest) (reconcile.Result, error) {
 	if req.Released != "" {
 		return reconcile.Result{}, w.kickRefused(ctx, req.Released)
@@ -94,7 +95,7 @@ func (w *watcher) kickOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	var due bool
 	switch {
 	case m.UID == holder.UID:
-		// It was shown as another's until now, and so has no counts, or took over what another had.
+		// It showed another Manifest's state before and so has no counts, or it took over objects of another Manifest.
 		due = m.Status.Settled && m.Status.InstalledRef == "" && m.Status.Counts == nil && m.Status.DefaultCR == nil ||
 			len(m.Status.TakenOverFrom) > 0 && m.Status.InputsDigest == ""
 	case m.Spec.Version != holder.Spec.Version:
@@ -119,7 +120,7 @@ func (w *watcher) kickOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, manifests.KymaRefOf(m), kick.RefOf(m), k) })
 }
 
-// kickRefused kicks the Kymas that have no Manifest for a module and a Warning that says why.
+// kickRefused kicks the Kymas that have no Manifest for a module and a Warning that gives the reason.
 func (w *watcher) kickRefused(ctx context.Context, module string) error {
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: module}); err != nil {

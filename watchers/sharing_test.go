@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
+func TestOwnersOfASharedModuleAreKickedWhenItsHolderChanges(t *testing.T) {
 	controller := true
 	owner := func(name string, age time.Duration, change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		m := &v1beta2.Manifest{
@@ -38,15 +38,15 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 		first, second func(*v1beta2.Manifest)
 		want          []string
 	}{
-		"nobody where all show the same": {first: installed},
+		"nobody if all show the same state": {first: installed},
 		"one that shows another state": {
 			first: func(m *v1beta2.Manifest) { installed(m); m.Status.State = shared.StateWarning }, want: []string{"manifest/kcp-system/second/second"},
 		},
-		"the Kyma of one that has another version, and itself": {
+		"the Kyma of an owner with another version, and that owner": {
 			first: func(m *v1beta2.Manifest) { installed(m); m.Spec.Version = "2.0.0" },
 			want:  []string{"kyma/kcp-system/of-second/kyma-second", "manifest/kcp-system/second/second"},
 		},
-		"one that installs it now without knowing": {
+		"an owner that has become the holder and does not know it yet": {
 			first: func(m *v1beta2.Manifest) {
 				installed(m)
 				m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerManifest}
@@ -74,13 +74,13 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 			}
 			require.Equal(t, test.want, to)
 			for _, workflow := range kicks.asked {
-				require.Equal(t, "kyma/kcp-system/of-second/kyma-second", workflow, "the one of its Kyma, not of the holder's")
+				require.Equal(t, "kyma/kcp-system/of-second/kyma-second", workflow, "the workflow of its own Kyma, not of the holder's")
 			}
 		})
 	}
 }
 
-func TestWhoWasRefusedAnotherVersionOfASharedModuleHearsWhenThatChanges(t *testing.T) {
+func TestKymasRefusedAnotherVersionOfASharedModuleAreKickedWhenItChanges(t *testing.T) {
 	shows := func(name string, module v1beta2.ModuleStatus) *v1beta2.Kyma {
 		return &v1beta2.Kyma{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kcp-system", UID: types.UID(name)},

@@ -18,24 +18,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/sweep"
 )
 
-// SweepStarter makes sure that the sweeps of all shards run.
+// SweepStarter keeps the sweeps of all shards running.
 type SweepStarter interface {
 	EnsureSweeps(ctx context.Context) error
-	// Unknown tells whether Temporal knows nothing of a sweep that was started: then it has lost all workflows.
+	// Unknown reports whether Temporal does not know a sweep that was started. It has then lost all workflows.
 	Unknown(ctx context.Context) (bool, error)
 }
 
 const (
 	// ensureSweepsEvery is how often the leader makes sure that all sweeps run.
 	ensureSweepsEvery = 5 * time.Minute
-	// checkForLossEvery is how often it asks whether Temporal still knows them.
+	// checkForLossEvery is how often the leader asks whether Temporal still knows the sweeps.
 	checkForLossEvery = 10 * time.Second
-	// retrySweepsAfter is how soon it tries again when one of that failed.
+	// retrySweepsAfter is how soon the leader retries if one of these checks failed.
 	retrySweepsAfter = 5 * time.Second
 )
 
 func (w *watcher) addSweeps(mgr manager.Manager) error {
-	// A RunnableFunc needs leader election by default: only the leader starts sweeps.
+	// A RunnableFunc needs leader election by default, so only the leader starts sweeps.
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		watch := sweepWatch{watcher: w}
 		for {
@@ -53,17 +53,17 @@ func (w *watcher) addSweeps(mgr manager.Manager) error {
 	}))
 }
 
-// sweepWatch keeps the sweeps running, and notices when Temporal's database was lost or replaced: then nobody works on
-// what was in progress, and only the sweep would find out, much later.
+// sweepWatch keeps the sweeps running, and notices the loss or replacement of Temporal's database. No workflow then
+// continues the work in progress, and only the sweep would notice, much later.
 type sweepWatch struct {
 	*watcher
-	// ensured is when all sweeps were last known to run; zero before the first time.
+	// ensured is when all sweeps were last known to run; zero before the first check.
 	ensured time.Time
-	// lost is true from a loss until everything that is not settled was kicked.
+	// lost is true from a loss until all unsettled objects were kicked.
 	lost bool
 }
 
-// check starts the sweeps where it is time to, and kicks what is not settled where Temporal lost its workflows.
+// check starts the sweeps if that is due. If Temporal has lost its workflows, check kicks all unsettled objects.
 func (s *sweepWatch) check(ctx context.Context) error {
 	if !s.ensured.IsZero() {
 		unknown, err := s.Sweeps.Unknown(ctx)
@@ -71,7 +71,7 @@ func (s *sweepWatch) check(ctx context.Context) error {
 			return err
 		}
 		if unknown {
-			log.FromContext(ctx).Error(nil, "Temporal has lost all workflows: its database was lost or replaced; what is not settled is started again")
+			log.FromContext(ctx).Error(nil, "Temporal has lost all workflows, because its database was lost or replaced: kicking all Kymas and Manifests that are not settled")
 			s.lost, s.ensured = true, time.Time{}
 		}
 	}
@@ -96,8 +96,8 @@ func (s *sweepWatch) check(ctx context.Context) error {
 	return nil
 }
 
-// kickUnsettled kicks what a start would kick: Kymas whose inputs changed or that are being deleted, and Manifests that
-// are not settled. The sweep finds everything else.
+// kickUnsettled kicks what the start of a leader would kick: Kymas that are being deleted or have changed inputs, and
+// Manifests that are not settled. The sweep finds everything else.
 func (w *watcher) kickUnsettled(ctx context.Context) error {
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
@@ -122,9 +122,9 @@ func (w *watcher) kickUnsettled(ctx context.Context) error {
 // TemporalSweeps starts sweep workflows.
 type TemporalSweeps struct {
 	Temporal temporal.Client
-	// Interval is the resync interval that a new sweep begins with.
+	// Interval is the initial resync interval of a new sweep.
 	Interval time.Duration
-	// Shards is how many sweeps there are. Sweeps of an earlier configuration with more shards end by themselves.
+	// Shards is the number of sweeps. Surplus sweeps of an earlier configuration with more shards end by themselves.
 	Shards int
 }
 
@@ -146,7 +146,7 @@ func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
 	return nil
 }
 
-// Unknown tells whether Temporal knows nothing of the first shard's sweep, open or closed.
+// Unknown reports whether Temporal does not know the sweep of the first shard, open or closed.
 func (t TemporalSweeps) Unknown(ctx context.Context) (bool, error) {
 	_, err := t.Temporal.DescribeWorkflow(ctx, kick.SweepWorkflowID(0), "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {

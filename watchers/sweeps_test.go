@@ -43,7 +43,7 @@ func (f *forgetful) Unknown(context.Context) (bool, error) {
 	return f.lost, nil
 }
 
-func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
+func TestWorkInProgressIsStartedAgainWhenTemporalLosesItsDatabase(t *testing.T) {
 	settled := named("settled", func(k *v1beta2.Kyma) { k.Status.InputsDigest = "now" })
 	changed := named("changed", func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" })
 	deleting := named("deleting", func(k *v1beta2.Kyma) {
@@ -70,18 +70,18 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 
 	server.down = true
 	require.Error(t, check())
-	require.Empty(t, kicks.sent, "a server that does not answer has lost nothing")
+	require.Empty(t, kicks.sent, "a server that does not answer has not lost its database")
 
 	server.down, server.lost = false, true
 	require.NoError(t, check())
-	require.Equal(t, 2, server.starts, "at once, and not after minutes")
+	require.Equal(t, 2, server.starts, "at once, not after minutes")
 	var to []string
 	for _, each := range kicks.sent {
 		to = append(to, each.to)
 	}
 	require.ElementsMatch(t, []string{
 		"kyma/kcp-system/deleting/deleting", "manifest/kcp-system/working/working",
-	}, to, "what has settled is the sweep's to find")
+	}, to, "settled objects are left to the sweep")
 	require.Len(t, w.pacer.passed, 1)
 	require.Equal(t, "changed", (<-w.pacer.passed).Object.Name)
 
@@ -90,7 +90,7 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	require.Empty(t, w.pacer.passed)
 }
 
-// The sweeps' workflow tasks come all the time, and must not stand in the way of those of Kymas and Manifests.
+// The sweeps' workflow tasks come all the time, and must not delay those of Kymas.
 func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
 	server := &mocks.Client{}
 	started := map[string]bool{}
@@ -104,9 +104,8 @@ func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
 	require.Len(t, started, 8)
 }
 
-// The leader asks for every sweep every few minutes: one that runs continues where it is, and one that somebody ended
-// is followed by another.
-func TestASweepThatRunsIsLeftRunningAndOneThatEndedIsStarted(t *testing.T) {
+// The leader starts every sweep every few minutes. A running sweep continues, and an ended sweep is started again.
+func TestARunningSweepIsLeftRunningAndAnEndedOneIsStarted(t *testing.T) {
 	server := &mocks.Client{}
 	asked := map[string]sweep.Input{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, kick.SweepWorkflow, mock.Anything).

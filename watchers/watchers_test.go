@@ -23,17 +23,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// sent is one delivered kick.
+// sent is a delivered kick.
 type sent struct {
 	to   string
 	kick kick.Kick
 }
 
-// recorder remembers kicks in place of Temporal.
+// recorder records kicks in place of Temporal.
 type recorder struct {
 	mu   sync.Mutex
 	sent []sent
-	// asked are the workflows that were asked for steps of Manifests, and unowned what was settled without any.
+	// asked holds the workflows that received kicks for Manifests; unowned holds the Manifests that the leader settled.
 	asked   []string
 	unowned []kick.Ref
 }
@@ -45,7 +45,7 @@ func (r *recorder) add(to string, k kick.Kick) error {
 	return nil
 }
 
-// count is how many were delivered so far, while others may be.
+// count returns the number of kicks so far. It is safe for concurrent use.
 func (r *recorder) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *recorder) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 	return r.add("open "+id, k)
 }
 
-// inputs answers with one digest for all.
+// inputs returns the same digest for every Kyma.
 type inputs string
 
 func (i inputs) Digest(context.Context, *v1beta2.Kyma) (string, error) { return string(i), nil }
@@ -130,16 +130,16 @@ func TestWhomAKymaEventKicks(t *testing.T) {
 		req    kymaRequest
 		reason string
 	}{
-		"a Kyma whose inputs were seen already wakes nobody": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo}},
+		"a Kyma with known inputs is not kicked": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo}},
 		"a changed Kyma is urgent": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo, Own: true},
 			reason: "Kyma changed",
 		},
-		"a spec that changed while nobody watched is urgent": {
+		"a spec that changed while no leader was watching is urgent": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest, k.Generation = "before", 3 }), req: kymaRequest{Ref: demo},
 			reason: "Kyma changed",
 		},
-		"a deletion is urgent, whatever was seen": {
+		"a deletion is urgent, whatever the digest": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) {
 				k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
 			}),
@@ -179,7 +179,7 @@ func TestWhomAKymaEventKicks(t *testing.T) {
 	}
 }
 
-func TestARolloutIsSpreadByWhatEveryLeaderKnows(t *testing.T) {
+func TestEveryLeaderPacesACatalogChangeEqually(t *testing.T) {
 	early, late := time.Hour, time.Duration(0)
 	for i := range 100 {
 		kyma := kymaWith(func(k *v1beta2.Kyma) { k.UID = types.UID(string(rune('a'+i%26)) + string(rune('a'+i/26))) })
@@ -200,7 +200,7 @@ func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {
 	require.Equal(t, "open kyma/kcp-system/demo/uid", kicks.sent[0].to)
 }
 
-func TestAManifestThatIsGoneWakesAlsoTheKymaThatHasTheNameNow(t *testing.T) {
+func TestAManifestThatIsGoneAlsoKicksANewKymaOfTheSameName(t *testing.T) {
 	successor := kymaWith(func(k *v1beta2.Kyma) { k.UID = "successor" })
 	w, kicks, _ := newWatcher(t, successor)
 	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil), "1"))
@@ -233,7 +233,7 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 		deleting bool
 		urgent   bool
 	}{
-		"a settled one wakes nobody": {manifest: manifestWith(nil)},
+		"a settled one kicks nobody": {manifest: manifestWith(nil)},
 		"a changed one":              {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 }), reason: "Manifest changed", urgent: true},
 		"one changed for the whole fleet": {manifest: manifestWith(func(m *v1beta2.Manifest) {
 			m.Generation, m.Annotations = 2, map[string]string{"operator.kyma-project.io/background": "true"}
@@ -284,8 +284,8 @@ func TestAManifestThatNoKymaOwnsIsSettledByTheLeader(t *testing.T) {
 	}
 }
 
-// The workflow of that Kyma refuses it if the label names another Kyma, and removes it if the Kyma is gone.
-func TestTheOwnerReferenceSaysWhoseWorkflowIsAskedForAManifest(t *testing.T) {
+// The workflow of that Kyma refuses the Manifest if the label names another Kyma, and removes it if the Kyma is gone.
+func TestTheOwnerReferenceDecidesWhichWorkflowIsKickedForAManifest(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.Manifest){
 		"the label names another Kyma": func(m *v1beta2.Manifest) {
 			m.Generation, m.Labels = 2, map[string]string{shared.LabelKymaName: "other"}
@@ -305,9 +305,9 @@ func TestTheOwnerReferenceSaysWhoseWorkflowIsAskedForAManifest(t *testing.T) {
 	}
 }
 
-// The workflow of the Kyma deletes its Manifests itself, and knows which are being deleted. After a start, it may have been another
-// process that did so.
-func TestAManifestThatIsDeletedWithItsKymaKicksNobodyButAtTheStart(t *testing.T) {
+// The workflow of the Kyma deletes the Manifests itself, and knows which are being deleted. After a start, another
+// process may have deleted them.
+func TestAManifestDeletedWithItsKymaKicksOnlyAtTheStart(t *testing.T) {
 	deleting := func(o client.Object) {
 		o.SetDeletionTimestamp(&metav1.Time{Time: now})
 		o.SetFinalizers([]string{"operator.kyma-project.io/Kyma"})
@@ -336,12 +336,12 @@ func TestAChangedAccessSecretEvictsBeforeItKicks(t *testing.T) {
 	w, kicks, evicted := newWatcher(t, kymaWith(nil), other)
 	_, err := w.kickForSecret(t.Context(), secretRequest{Namespace: "kcp-system", KymaName: "demo", Cause: cause{Kind: kindSecret, Name: "s", ResourceVersion: "9"}})
 	require.NoError(t, err)
-	require.Equal(t, evictions{"kcp-system/demo@9"}, *evicted, "a Kyma of equal name in another namespace keeps its cluster")
+	require.Equal(t, evictions{"kcp-system/demo@9"}, *evicted, "a Kyma of the same name in another namespace keeps its cluster")
 	require.Len(t, kicks.sent, 1)
 	require.True(t, kicks.sent[0].kick.Urgent)
 }
 
-func TestAChangedAccessSecretIsActedOnOncePerKyma(t *testing.T) {
+func TestAChangedAccessSecretCausesOneRequestPerKyma(t *testing.T) {
 	secret := func(version, kyma string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "kcp-system", Name: "s", ResourceVersion: version, Labels: map[string]string{shared.LabelKymaName: kyma},
@@ -353,7 +353,7 @@ func TestAChangedAccessSecretIsActedOnOncePerKyma(t *testing.T) {
 	}
 	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "demo")))
 	require.Equal(t, []secretRequest{of("demo", "9"), of("other", "9")}, secretRequests(secret("8", "demo"), secret("9", "other")),
-		"the one that loses its access is notified too, and by the version of the loss")
+		"the Kyma that loses its access is notified too, with the version of the loss")
 	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "")))
 }
 
@@ -370,7 +370,7 @@ func TestStatusWritesOfOurOwnAreNoChange(t *testing.T) {
 	require.True(t, w.changed(before, after))
 }
 
-// manifestID names a Manifest in what these tests record of kicks.
+// manifestID is the key for a Manifest in these tests' records of kicks.
 func manifestID(r kick.Ref) string {
 	return "manifest/" + r.Namespace + "/" + r.Name + "/" + string(r.UID)
 }

@@ -37,7 +37,7 @@ func TestExitCodesTellWrongUsageFromFailure(t *testing.T) {
 		"access that nobody knows":        {"run --access-secret-allow exec", exitUsage, `--access-secret-allow must be http, insecure-skip-tls-verify, proxy-url, files, not "exec"`},
 		"a kubeconfig that is not there":  {"status --kubeconfig " + nowhere, exitFailed, "no such file"},
 		"a context that is not there":     {"status --context nowhere", exitFailed, "nowhere"},
-		"no file to plan with":            {"plan", exitFailed, "--filename is missing"},
+		"no file to plan with":            {"plan", exitFailed, "--filename must be set"},
 		"a flag that plan has not":        {"plan --bogus", exitFailed, "unknown flag: --bogus"},
 		"a file that is not there":        {"plan -f /nowhere/file.yaml", exitFailed, "no such file"},
 		"an output that check has not":    {"check -o yaml", exitUsage, "--output must be text or json"},

@@ -87,7 +87,7 @@ func TestEachFlagWithoutEffectIsWarnedOfOnceWithTheReason(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"ca-cert-name":                   "flag --ca-cert-name has no effect: the names of certificates are fixed",
-		"is-kyma-managed":                "flag --is-kyma-managed has no effect: --mode says where modules go",
+		"is-kyma-managed":                "flag --is-kyma-managed has no effect: --mode decides where modules are installed",
 		"max-concurrent-kyma-reconciles": "flag --max-concurrent-kyma-reconciles has no effect: Temporal schedules the work, see --workflow-slots, --control-plane-slots and --remote-slots",
 	}, warnings)
 }

@@ -57,7 +57,7 @@ func TestACheckFindsAndAStartRefusesWhatCannotWork(t *testing.T) {
 	t.Run("a check before anything was started", func(t *testing.T) {
 		code, found := check(t, s)
 		require.Zero(t, code)
-		require.Contains(t, found["ok"]["instance"], "nobody's yet")
+		require.Contains(t, found["ok"]["instance"], "has no owner yet")
 		require.Contains(t, found["ok"]["settings"], "recorded no settings yet")
 		require.Contains(t, found["ok"], "rights")
 		require.Contains(t, found["ok"], "CustomResourceDefinitions")
@@ -80,7 +80,7 @@ func assertCheckIsFine(t *testing.T, s *harness.Environment) {
 	code, found := check(t, s, "--oci-registry-host", s.Registry)
 	require.Zero(t, code)
 	require.Contains(t, found["ok"]["settings"], "ConfigMap kcp-system/lifecycle-manager-settings")
-	require.Contains(t, found["ok"]["instance"], "belongs to it")
+	require.Contains(t, found["ok"]["instance"], "belongs to this instance")
 	require.Contains(t, found["ok"]["access Secrets"], "1 of 1 lead to a cluster that answers")
 	require.Contains(t, found["ok"]["registry"], "answers")
 	require.NotContains(t, found, "failed")

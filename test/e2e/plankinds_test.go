@@ -95,7 +95,7 @@ func TestAPlanKnowsEachKindOfModule(t *testing.T) {
 	)
 
 	said := plan(flags...)
-	require.Contains(t, said, "Kyma kcp-system/planned: upstream's, taken over when it is met\n")
+	require.Contains(t, said, "Kyma kcp-system/planned: upstream's, taken over at its first reconcile\n")
 	require.Contains(t, said, "  planned-injects"+stay+"; becomes Error: "+missing+"\n")
 	require.Contains(t, said, "  planned-may-not"+stay+"\n", "nothing changes for it")
 	require.Contains(t, said, waits+"the maintenance policy has no further window for this Kyma\n", "an empty default is no window")

@@ -98,7 +98,7 @@ func secretNamesRegistry(t *testing.T, s *harness.Environment) {
 	harness.EditObject(t, s.ControlPlane, secret, func() { secret.Data = registryData("http://" + private) })
 	code, found := check(t, s, "--oci-registry-cred-secret", "modules")
 	require.Zero(t, code)
-	require.Contains(t, found["ok"]["registry"], private+" answers, asked with the credentials of Secret modules")
+	require.Contains(t, found["ok"]["registry"], private+" answers a request with the credentials of Secret modules")
 	code, _ = check(t, s, "--oci-registry-cred-secret", "modules", "--oci-registry-host", "http://"+private)
 	require.Zero(t, code, "both, where they agree")
 

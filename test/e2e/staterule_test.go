@@ -88,7 +88,7 @@ func TestAModuleKeepsTheStateOfItsWorkloadsAfterTheTakeOver(t *testing.T) {
 	})
 	said, err := migrate("hold", "--all")
 	require.Error(t, err, said)
-	require.Contains(t, said, "say by --module-state-from whose state is a module's state")
+	require.Contains(t, said, "set --module-state-from to choose where modules' states come from")
 	require.Contains(t, said, "warns of Kyma ruled (Ready)")
 	require.False(t, s.Kyma("ruled").IsSkipReconciliation(), "hold guesses nothing")
 
@@ -98,7 +98,7 @@ func TestAModuleKeepsTheStateOfItsWorkloadsAfterTheTakeOver(t *testing.T) {
 	s.Eventually("adopt refuses, as the instance follows another rule", time.Minute, func(c *assert.CollectT) {
 		said, err := migrate("adopt", "ruled")
 		require.Error(c, err)
-		assert.Contains(c, said, "the running instance follows another rule about modules' states than hold was told")
+		assert.Contains(c, said, "the running instance has another value of --module-state-from than hold was given")
 	})
 	said, err = migrate("hold", "ruled", "--module-state-from", "workloads")
 	require.NoError(t, err, said)

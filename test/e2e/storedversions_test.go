@@ -96,7 +96,7 @@ func TestTheLeaderMigratesWhatAnEarlierGenerationStored(t *testing.T) {
 	cluster.InstallDefinitions(t, s.ControlPlane)
 	require.ElementsMatch(t, []string{"v1beta1", "v1beta2"}, storedVersions(s, crds.Kymas))
 	said := string(s.Run(testfleet.Binary(t, "lifecycle-manager"), "crds", "migrate", "--kubeconfig", s.ControlPlane.Kubeconfig))
-	require.Contains(t, said, "kymas.operator.kyma-project.io: 1 objects, which may be stored in v1beta1, are rewritten in v1beta2\n")
+	require.Contains(t, said, "kymas.operator.kyma-project.io: 1 objects may be stored in v1beta1, rewriting them in v1beta2\n")
 	for name := range migratedKinds {
 		require.Contains(t, said, name+": no object is stored in an older version than v1beta2\n")
 		require.Equal(t, []string{"v1beta2"}, storedVersions(s, name), name)

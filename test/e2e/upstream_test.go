@@ -229,12 +229,12 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 
 	t.Run("the plan says what would change, and changes nothing", func(t *testing.T) {
 		said := migrate("plan", "taken")
-		require.Contains(t, said, "Kyma kcp-system/taken: upstream's, taken over when it is met\n")
+		require.Contains(t, said, "Kyma kcp-system/taken: upstream's, taken over at its first reconcile\n")
 		require.Contains(t, said, "settled 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
-		require.Contains(t, said, "upgrading 1.1.0 (Ready): upgrade to 1.1.0 goes on, with 2 objects found; what only the old version has is removed\n")
+		require.Contains(t, said, "upgrading 1.1.0 (Ready): upgrade to 1.1.0 continues, with 2 objects found; objects that only the old version has are removed\n")
 		require.Contains(t, said, "mandatory 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
-		require.Contains(t, said, "leaving 1.0.0 (Ready): its removal goes on with 2 objects\n")
-		require.Contains(t, said, "unmanaged 1.0.0 (Ready): 2 objects stay and lose the marks, as the module is not managed\n")
+		require.Contains(t, said, "leaving 1.0.0 (Ready): its removal continues with 2 objects\n")
+		require.Contains(t, said, "unmanaged 1.0.0 (Ready): 2 objects stay and lose the marks, because the module is not managed\n")
 		require.Contains(t, said, "upstream's agent: removed from the remote cluster")
 		require.Equal(t, before.ResourceVersion, deployment("settled", "1.0.0").ResourceVersion)
 	})

@@ -1,23 +1,25 @@
-// Package admission refuses resources that could not be used, when they are applied rather than when they are
-// reconciled.
+// Package admission is the admission webhook. It refuses resources that could not be used when they are applied, rather
+// than when they are reconciled. Add registers the webhook with a manager.
 //
-//	template.go       what is wrong with a ModuleTemplate
-//	rollout.go        what is wrong with a RolloutPolicy and a ModuleRollout
-//	releasemeta.go    a warning of what an edit of a ModuleReleaseMeta would do
-//	kyma.go           a warning where an edit of a Kyma has no effect
-//	approval.go       who approves a stage of a ModuleRollout, and when
-//	approvals.go      which approvals of a request are new, and what is wrong with them
-//	removalbudget.go  who approves removals in a RemovalBudget, and when
-//	approver.go       whether somebody may approve
-//	answer.go         what is not ours to judge, and how problems are answered
-//	configuration.go  the entries of the configurations, which are ours
+//	template.go       problems of a ModuleTemplate
+//	rollout.go        problems of a RolloutPolicy and a ModuleRollout
+//	releasemeta.go    warns about the effect of an edit of a ModuleReleaseMeta
+//	kyma.go           warns about an edit of a Kyma without effect, and refuses an invalid deferral
+//	approval.go       records who approves a stage of a ModuleRollout, and when
+//	approvals.go      finds the new approvals in a request, and their problems
+//	removalbudget.go  records who approves removals in a RemovalBudget, and when
+//	approver.go       checks that a user may approve
+//	answer.go         skips objects of others, and formats the problems of an object
+//	configuration.go  the entries of the two webhook configurations
 //	keeper.go         makes sure that the configurations exist
-//	certificate.go    the certificate: made and rotated by a library, served from memory
+//	certificate.go    serves the certificate from memory; a library creates and rotates it
 //
-// Nothing but approvals relies on it: without the webhook, or while it is down, the same checks speak in the status of
-// the Kymas, for resolution makes them with the same functions (package descriptor). What a schema can say is said by
-// the schemas, so ModuleReleaseMetas are never refused here. Approvals are only accepted with the webhook, which says who
-// gave them: what a request says of that is worth nothing.
+// Invariants:
+//   - Only approvals depend on the webhook. Without it, or while it is down, the status of the Kymas reports the same
+//     problems, because resolution uses the same functions (package descriptor).
+//   - Approvals are accepted only with the webhook, because the webhook records who gave them. It ignores what a
+//     request claims about that.
+//   - Schemas check everything that a schema can express, so the webhook never refuses a ModuleReleaseMeta.
 package admission
 
 import (
@@ -42,28 +44,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Options say where the webhook is served and how the API server reaches it.
+// Options configure where the webhook is served and how the API server reaches it.
 type Options struct {
-	// Settings are the instance's. Only what is in its namespaces is validated: what is in others may be another
-	// instance's, with other rules.
+	// Settings are the instance's settings. The webhook validates only objects in the instance's namespaces, because
+	// other namespaces may belong to another instance with other rules.
 	Settings desired.Settings
-	// BindAddress is host:port; an empty host is all addresses.
+	// BindAddress is host:port. An empty host means all addresses.
 	BindAddress string
 	// Service is the Service that leads to BindAddress, at port 443. The ValidatingWebhookConfiguration and the
 	// MutatingWebhookConfiguration have its name, so that two instances do not share one.
 	Service types.NamespacedName
-	// URL is where the API server reaches the webhook instead: https, with a host name, without path. For a
-	// control plane that runs outside of a cluster's network.
+	// URL is used instead of the Service if the process runs outside of the cluster's network. It must be https, with a
+	// host name and without a path.
 	URL string
-	// Secret holds the certificate; it is created where it is missing, in the Service's namespace.
+	// Secret is the name of the Secret with the certificate, in the Service's namespace. It is created if it is
+	// missing.
 	Secret string
-	// CertDir is a folder for the public part of the certificate; it must be writable.
+	// CertDir is a folder for the public part of the certificate. It must be writable.
 	CertDir string
-	// Serving, where set, is told of each certificate that is served from then on.
+	// Serving, if set, is called with each certificate that the webhook begins to serve.
 	Serving func(*x509.Certificate)
 }
 
-// Check says what cannot work, before anything is started.
+// Check returns an error if the options cannot work. It starts nothing.
 func (o Options) Check() error {
 	if _, _, err := o.listen(); err != nil {
 		return err
@@ -77,13 +80,13 @@ func (o Options) Check() error {
 		return fmt.Errorf("the webhook's Secret %q: %s", o.Secret, problems[0])
 	}
 	if o.CertDir == "" {
-		return errors.New("the webhook needs a folder for its certificate")
+		return errors.New("the webhook's certificate folder must be set")
 	}
 	_, err := o.host()
 	return err
 }
 
-// host is the name under which the API server knows the webhook, and that the certificate is for.
+// host returns the name that the API server knows the webhook by. The certificate is for this name.
 func (o Options) host() (string, error) {
 	if o.URL == "" {
 		return o.Service.Name + "." + o.Service.Namespace + ".svc", nil
@@ -95,9 +98,9 @@ func (o Options) host() (string, error) {
 	case parsed.Scheme != "https" || parsed.Host == "":
 		return "", fmt.Errorf("the webhook's URL %q must begin with https:// and a host", o.URL)
 	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Path != "" && parsed.Path != "/":
-		return "", fmt.Errorf("the webhook's URL %q must have nothing but a host and a port", o.URL)
+		return "", fmt.Errorf("the webhook's URL %q must have only a host and a port", o.URL)
 	case net.ParseIP(parsed.Hostname()) != nil:
-		return "", fmt.Errorf("the webhook's URL %q must have a host name and no address, for its certificate is for a name", o.URL)
+		return "", fmt.Errorf("the webhook's URL %q must have a host name instead of an IP address, because the certificate is for a name", o.URL)
 	}
 	return parsed.Hostname(), nil
 }
@@ -113,9 +116,9 @@ func (o Options) listen() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Add makes the manager serve the webhook in every process, and keep its configurations and its certificate in the
-// one that leads. It creates the certificate's Secret where it is missing, so it talks to the API server. The manager's
-// cache must have the indexes of package desired, or nothing is said of ModuleReleaseMetas.
+// Add lets the manager serve the webhook in every process, and maintain its configurations and certificate in the
+// leader. Add creates the certificate's Secret if it is missing, so it needs the API server. The manager's cache must
+// have the indexes of package desired, else there are no warnings about ModuleReleaseMetas.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.Check(); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 
-// broken is a descriptor whose second resource has no access type.
+// broken returns a descriptor with a second resource without an access type.
 func broken(t *testing.T) *runtime.RawExtension {
 	t.Helper()
 	resource := func(name string, access map[string]any) map[string]any {
@@ -51,11 +51,11 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			refused: "spec.descriptor.component.resources[1].access.type: Required value",
 		},
 		{
-			name: "a version that the descriptor has not", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.1" },
+			name: "a version that differs from the descriptor's", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.1" },
 			refused: "spec.descriptor.component.version",
 		},
 		{
-			name: "a module that the component is not of", change: func(m *v1beta2.ModuleTemplate) { m.Spec.ModuleName = "istio" },
+			name: "a module name that does not match the component", change: func(m *v1beta2.ModuleTemplate) { m.Spec.ModuleName = "istio" },
 			refused: "spec.descriptor.component.name",
 		},
 		{
@@ -67,7 +67,7 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			refused: "spec.data.metadata.name: Required value",
 		},
 		{
-			name: "a path to the state that is none",
+			name: "an invalid path to the state",
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: "status.ok", Value: "yes", MappedState: "Ready"}, {JSONPath: "status.nodes[", Value: "yes", MappedState: "Ready"}}
 			},
@@ -76,17 +76,17 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 		{name: "a hot-fix", change: withPriority("hot-fix")},
 		{name: "no hot-fix", change: withPriority("regular")},
 		{
-			name: "a priority that is none", change: withPriority("hotfix"),
+			name: "an unknown priority", change: withPriority("hotfix"),
 			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "hotfix" is not a priority: use hot-fix or regular`,
 		},
 		{
-			name: "a copy of another is none of ours",
+			name: "a synced copy is skipped",
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.Descriptor, m.Annotations[desired.AnnotationSyncedFrom] = broken(t), "kcp-system/kyma"
 			},
 		},
 		{
-			name: "one of another instance is none of ours",
+			name: "an object of another instance is skipped",
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.Descriptor, m.Labels[shared.LabelManagedBy] = broken(t), "another-instance"
 			},
@@ -99,7 +99,7 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			if test.refused == "" {
 				require.NoError(t, err)
 			} else {
-				require.True(t, apierrors.IsInvalid(err), "it is formed like an answer of the API server itself")
+				require.True(t, apierrors.IsInvalid(err), "the answer has the form of the API server's own")
 				require.ErrorContains(t, err, test.refused)
 			}
 			require.Empty(t, warned)
@@ -130,18 +130,18 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 		},
 		{name: "a channel's version moves in place", before: byChannel(), change: moved},
 		{
-			name: "a channel's version moves in place, where the field says it too", before: byChannel(),
+			name: "a channel's version moves in place, also in the field", before: byChannel(),
 			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Version = "1.1.0" },
 		},
 		{
-			name: "a channel is no way around", before: byVersion(), refused: refusal,
+			name: "a channel does not circumvent the rule", before: byVersion(), refused: refusal,
 			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Channel = "regular" },
 		},
 		{
 			name: "the channel is taken away with another version", before: byChannel(), refused: refusal,
 			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Version, m.Spec.Channel = "1.1.0", "" },
 		},
-		{name: "the version is said by the field too", before: byChannel(), change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.0" }},
+		{name: "the version is also set in the field", before: byChannel(), change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.0" }},
 		{name: "the descriptor is fetched from now on", before: byVersion(), change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = raw("{}") }},
 		{
 			name: "a version is taken away", before: byVersion(), refused: `spec.version: Forbidden: must not change from 1.0.0 to ""`,
@@ -153,22 +153,22 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 		},
 		{name: "it becomes a hot-fix", before: byVersion(), change: withPriority("hot-fix")},
 		{
-			name: "it gets a priority that is none", before: byVersion(), change: withPriority("urgent"),
+			name: "it gets an unknown priority", before: byVersion(), change: withPriority("urgent"),
 			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "urgent" is not a priority`,
 		},
 		{
-			name: "a priority that is none, and is stored, does not hinder a label", before: modified(byVersion(), withPriority("urgent")),
+			name: "a stored unknown priority does not prevent adding a label", before: modified(byVersion(), withPriority("urgent")),
 			change: func(m *v1beta2.ModuleTemplate) { m.Labels["a"] = "b" },
 		},
 		{name: "a mistake that is stored can be fixed", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }), change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.0.0")
 		}},
 		{
-			name: "a mistake that is stored does not hinder a label", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }),
+			name: "a stored mistake does not prevent adding a label", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }),
 			change: func(m *v1beta2.ModuleTemplate) { m.Labels["a"] = "b" },
 		},
 		{
-			name: "what goes away is released", before: byVersion(),
+			name: "a template that is being deleted is released", before: byVersion(),
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.Descriptor, m.DeletionTimestamp = broken(t), &metav1.Time{Time: time.Unix(1, 0)}
 			},
@@ -214,12 +214,12 @@ func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 		{name: "another policy of a module", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.Modules[0].CustomResourcePolicy = "Ignore" }, warned: true},
 		{name: "something else", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.SkipMaintenanceWindows = true }},
 		{name: "before the remote Kyma was read", before: desiredtest.Kyma("keda"), change: modules},
-		{name: "where both sides decide", change: modules, before: func() *v1beta2.Kyma {
+		{name: "both sides decide", change: modules, before: func() *v1beta2.Kyma {
 			k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 			k.Spec.Sync = &v1beta2.Sync{Enabled: &on}
 			return k
 		}()},
-		{name: "where nothing is synchronized", before: decided(func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{Enabled: &off} }), change: modules},
+		{name: "nothing is synchronized", before: decided(func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{Enabled: &off} }), change: modules},
 		{name: "in single-cluster mode", mode: desired.ModeSingleCluster, before: decided(nothing), change: modules},
 		{name: "a copy", before: decided(func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationSyncedFrom] = "a/b" }), change: modules},
 		{name: "of another instance", before: decided(func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "another" }), change: modules},
@@ -263,13 +263,13 @@ func TestOptionsThatCannotWorkAreRefusedAtStart(t *testing.T) {
 		want   string
 	}{
 		{"no port", func(o *Options) { o.BindAddress = "localhost" }, "bind address"},
-		{"a port that is none", func(o *Options) { o.BindAddress = ":http" }, "no port"},
+		{"an invalid port", func(o *Options) { o.BindAddress = ":http" }, "no port"},
 		{"port 0", func(o *Options) { o.BindAddress = ":0" }, "no port"},
 		{"http", func(o *Options) { o.URL = "http://localhost:9443" }, "https://"},
 		{"no scheme", func(o *Options) { o.URL = "localhost:9443" }, "https://"},
 		{"an address", func(o *Options) { o.URL = "https://127.0.0.1:9443" }, "host name"},
-		{"a path", func(o *Options) { o.URL = "https://localhost:9443/validate" }, "nothing but a host"},
-		{"a service that is no name", func(o *Options) { o.Service.Name = "a/b/c" }, "service"},
+		{"a path", func(o *Options) { o.URL = "https://localhost:9443/validate" }, "only a host"},
+		{"an invalid Service name", func(o *Options) { o.Service.Name = "a/b/c" }, "service"},
 		{"no namespace", func(o *Options) { o.Service.Namespace = "" }, "namespace"},
 		{"no Secret", func(o *Options) { o.Secret = "" }, "Secret"},
 		{"no folder", func(o *Options) { o.CertDir = "" }, "folder"},
@@ -288,13 +288,13 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 		require.Nil(t, entry.ClientConfig.URL)
 		require.Equal(t, "webhook", entry.ClientConfig.Service.Name)
 		require.Equal(t, int32(443), *entry.ClientConfig.Service.Port)
-		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "nobody could fix the catalog while we are down")
+		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "otherwise nobody could fix the catalog while the webhook is down")
 	}
 	for _, entry := range options.mutatingWebhooks() {
 		require.Nil(t, entry.ClientConfig.URL)
 		require.Equal(t, "webhook", entry.ClientConfig.Service.Name)
-		require.Equal(t, "Fail", string(*entry.FailurePolicy), "an approval would be in whatever name the request gives")
-		require.NotEmpty(t, entry.MatchConditions, "a rollout could not be paused while we are down")
+		require.Equal(t, "Fail", string(*entry.FailurePolicy), "otherwise an approval would carry whatever name the request claims")
+		require.NotEmpty(t, entry.MatchConditions, "otherwise a rollout could not be paused while the webhook is down")
 	}
 	options.URL = "https://localhost:9443/"
 	encoded, err := json.Marshal([]any{options.webhooks(), options.mutatingWebhooks()})
@@ -304,8 +304,8 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 	require.NotContains(t, string(encoded), "service")
 }
 
-// Another instance may have the other namespaces, and other rules.
-func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
+// Another instance may own the other namespaces, with other rules.
+func TestTheWebhookIsAskedOnlyAboutNamespacesOfTheInstance(t *testing.T) {
 	options := Options{}
 	for _, namespaces := range [][]string{nil, {"a", "b"}} {
 		options.Settings.Namespaces = namespaces
@@ -326,7 +326,7 @@ func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestADeferralThatCannotBeReadIsRefusedWhenItIsSet(t *testing.T) {
+func TestANewInvalidDeferralIsRefused(t *testing.T) {
 	v := kymas{settings: desired.Settings{Mode: desired.ModeSingleCluster}}
 	set := func(text string) *v1beta2.Kyma {
 		kyma := desiredtest.Kyma("keda")
@@ -336,11 +336,11 @@ func TestADeferralThatCannotBeReadIsRefusedWhenItIsSet(t *testing.T) {
 	_, err := v.ValidateUpdate(t.Context(), desiredtest.Kyma("keda"), set(strings.Repeat("soon", 2000)))
 	require.ErrorContains(t, err, "metadata.annotations["+shared.AnnotationDeferUpgradesUntil+"]")
 	require.ErrorContains(t, err, "must be a time such as")
-	require.Less(t, len(err.Error()), 1000, "it does not show all of it")
+	require.Less(t, len(err.Error()), 1000, "the message shows only a part")
 	for name, edit := range map[string][2]*v1beta2.Kyma{
-		"a good one":                {desiredtest.Kyma("keda"), set("keda=2026-12-24T18:00:00Z")},
-		"one that was there before": {set("soon"), set("soon")},
-		"of another instance":       {desiredtest.Kyma("keda"), modified(set("soon"), func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "another" })},
+		"a good one":              {desiredtest.Kyma("keda"), set("keda=2026-12-24T18:00:00Z")},
+		"one that was set before": {set("soon"), set("soon")},
+		"of another instance":     {desiredtest.Kyma("keda"), modified(set("soon"), func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "another" })},
 	} {
 		_, err := v.ValidateUpdate(t.Context(), edit[0], edit[1])
 		require.NoError(t, err, name)

@@ -16,15 +16,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// passes tells whether an object is not ours to judge: a copy of another, of another instance, or going away.
+// passes reports whether the webhook skips an object, because it is a synced copy, belongs to another instance, or is
+// being deleted.
 func passes(settings desired.Settings, object client.Object) bool {
 	return desired.IsSyncedCopy(object) || !settings.Ours(object.GetLabels()) || !object.GetDeletionTimestamp().IsZero()
 }
 
-// maxProblems is how many problems an answer has at most.
+// maxProblems is the maximum number of problems in an answer.
 const maxProblems = 20
 
-// refused is the answer that kubectl shows like one of the API server's own. What it repeats of the request is shortened.
+// refused returns an error that kubectl shows like one of the API server's own. Values from the request are shortened.
 func refused(kind string, object client.Object, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
@@ -48,11 +49,11 @@ func refused(kind string, object client.Object, problems field.ErrorList) error 
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: kind}, object.GetName(), problems)
 }
 
-// permissive lets pass what a validator has nothing to say about.
+// permissive accepts creations and deletions. Validators embed it.
 type permissive[T runtime.Object] struct{}
 
-// ValidateCreate lets every new object pass.
+// ValidateCreate accepts every new object.
 func (permissive[T]) ValidateCreate(context.Context, T) (admission.Warnings, error) { return nil, nil }
 
-// ValidateDelete lets every deletion pass.
+// ValidateDelete accepts every deletion.
 func (permissive[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }

@@ -17,29 +17,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// approvals fills in who approves a stage of a ModuleRollout, and when, and refuses what nobody may approve so. The objects
-// are unstructured: a patch made from our types would write other fields anew as well, such as 1h as 1h0m0s, and whoever
-// approves would become the field manager of the plan.
+// approvals records who approves a stage of a ModuleRollout, and when, and refuses approvals that must not be given.
+// The objects are unstructured. A patch made from our types would rewrite other fields as well, such as 1h as 1h0m0s,
+// and would make the approving user the field manager of the plan.
 type approvals struct{ approver }
 
-// Default fills in the approvals that are new in a request, and refuses it where one must not be given.
+// Default fills in the new approvals of a request, and refuses the request if one of them must not be given.
 func (a approvals) Default(ctx context.Context, content *unstructured.Unstructured) error {
 	before, after := &v1beta2.ModuleRollout{}, &v1beta2.ModuleRollout{}
 	request, isUpdate, err := a.decode(ctx, before, after)
 	if err != nil {
 		return err
 	}
-	// Only the label counts: that an object is a copy or going away can be written by the same request.
+	// Only the label counts. The same request could mark the object as a copy or as being deleted.
 	if !a.settings.Ours(after.Labels) {
 		return nil
 	}
 	if isUpdate && !equality.Semantic.DeepEqual(before.Spec.Plan.Stages, after.Spec.Plan.Stages) {
 		return refused(shared.KindModuleRollout, after, field.ErrorList{field.Forbidden(field.NewPath("spec", "plan", "stages"),
-			"must not change while the rollout is under way: change its policy, which is for the next one, or delete the rollout")})
+			"must not change after the rollout was created: change its policy for the next rollout, or delete this rollout")})
 	}
 	if isUpdate && !equality.Semantic.DeepEqual(before.Spec.Plan.Promotion, after.Spec.Plan.Promotion) {
 		return refused(shared.KindModuleRollout, after, field.ErrorList{field.Forbidden(field.NewPath("spec", "plan", "promotion"),
-			"must not change, for it says what is to be approved: change the policy, which is for the next rollout, or end the promotion with spec.abort")})
+			"must not change, because it defines what must be approved: change the policy for the next rollout, or end the promotion with spec.abort")})
 	}
 	if len(after.Spec.Approvals) == 0 {
 		return nil
@@ -60,7 +60,8 @@ func (a approvals) Default(ctx context.Context, content *unstructured.Unstructur
 	return write(content, after.Spec.Approvals)
 }
 
-// write puts the approvals into the object as it was sent, which has as many, and leaves the rest of it as it is.
+// write sets the approvals in the object as it was sent, and leaves the rest of it unchanged. The object must have as
+// many approvals as given.
 func write[A any](content *unstructured.Unstructured, given []A) error {
 	entries, _, err := unstructured.NestedSlice(content.Object, "spec", "approvals")
 	if err != nil {
@@ -69,7 +70,7 @@ func write[A any](content *unstructured.Unstructured, given []A) error {
 	for i := range entries {
 		entry, ok := entries[i].(map[string]any)
 		if !ok {
-			return apierrors.NewBadRequest(fmt.Sprintf("spec.approvals[%d] is no object", i))
+			return apierrors.NewBadRequest(fmt.Sprintf("spec.approvals[%d] is not an object", i))
 		}
 		filled, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&given[i])
 		if err != nil {

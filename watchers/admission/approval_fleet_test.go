@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// as is a client of a user who may do this with the ModuleRollouts and RemovalBudgets of the test's namespace.
+// as returns a client of a user with these verbs on the ModuleRollouts and RemovalBudgets of the test's namespace.
 func (s *stand) as(user string, verbs ...string) client.Client {
 	s.Helper()
 	ctx, named := context.Background(), metav1.ObjectMeta{Name: user, Namespace: s.namespace}
@@ -37,7 +37,7 @@ func (s *stand) as(user string, verbs ...string) client.Client {
 	return of
 }
 
-// approve has a user approve a stage, in the name of somebody else.
+// approve approves a stage as a user, in the name of somebody else.
 func (s *stand) approve(as client.Client, rollout *v1beta2.ModuleRollout, stage string, options ...client.UpdateOption) error {
 	s.Helper()
 	require.NoError(s, s.client.Get(context.Background(), client.ObjectKeyFromObject(rollout), rollout))
@@ -45,16 +45,16 @@ func (s *stand) approve(as client.Client, rollout *v1beta2.ModuleRollout, stage 
 	return as.Update(context.Background(), rollout, options...)
 }
 
-func TestTheAPIServerSaysWhoApproves(t *testing.T) {
+func TestTheAPIServerRecordsWhoApproves(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 	anna, bob := s.as("anna", "update", "approve"), s.as("bob", "update")
 	rollout := inStages()
 	rollout.Namespace = s.namespace
-	require.NoError(t, s.client.Create(ctx, rollout), "without approvals nobody is asked")
+	require.NoError(t, s.client.Create(ctx, rollout), "without approvals the webhook is not asked")
 	require.Eventually(t, func() bool {
 		return s.approve(anna, rollout, "eu", client.DryRunAll) == nil && rollout.Spec.Approvals[0].By == "anna"
-	}, time.Minute, 200*time.Millisecond, "the API server does not ask")
+	}, time.Minute, 200*time.Millisecond, "the API server does not ask the webhook")
 
 	begin := time.Now().Add(-time.Second)
 	require.NoError(t, s.approve(anna, rollout, "eu"))
@@ -77,12 +77,12 @@ func TestTheAPIServerSaysWhoApproves(t *testing.T) {
 
 	forged := inStages(approved("eu", "carl", earlier, ""))
 	forged.Name, forged.Namespace, forged.Labels = "forged", s.namespace, map[string]string{shared.LabelManagedBy: "another"}
-	require.NoError(t, s.client.Create(ctx, forged), "it is another instance's")
+	require.NoError(t, s.client.Create(ctx, forged), "the rollout belongs to another instance")
 	forged.Labels = nil
 	require.ErrorContains(t, s.client.Update(ctx, forged), "approve again afterwards")
 
 	budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: shared.ManagedByLifecycleManager}}
-	require.NoError(t, s.client.Create(ctx, budget), "without approvals nobody is asked")
+	require.NoError(t, s.client.Create(ctx, budget), "without approvals the webhook is not asked")
 	approveRemovals := func(as client.Client, approval v1beta2.RemovalApproval) error {
 		require.NoError(t, s.client.Get(ctx, client.ObjectKeyFromObject(budget), budget))
 		budget.Spec.Approvals = append(budget.Spec.Approvals, approval)
@@ -95,7 +95,7 @@ func TestTheAPIServerSaysWhoApproves(t *testing.T) {
 	require.Equal(t, "anna", budget.Spec.Approvals[0].By)
 	require.ErrorContains(t, approveRemovals(anna, v1beta2.RemovalApproval{Change: "8", Clusters: 5}), "either clusters or change")
 
-	// As while we are down: nobody can approve, but a rollout can be held up, and an approval be taken back.
+	// As if the webhook were down: nobody can approve, but a rollout can be paused, and an approval withdrawn.
 	configuration := &admissionv1.MutatingWebhookConfiguration{}
 	require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
 	configuration.Webhooks[0].ClientConfig.URL = ptr.To("https://localhost:1" + pathApproval)

@@ -41,7 +41,7 @@ func approved(stage, by, when, reason string) v1beta2.RolloutApproval {
 	return approval
 }
 
-// inStages has a stage without approval, and three with one: those named eu, us and rest.
+// inStages returns a rollout with a stage that needs no approval, and three that do: eu, us and rest.
 func inStages(approvals ...v1beta2.RolloutApproval) *v1beta2.ModuleRollout {
 	hour := &metav1.Duration{Duration: time.Hour}
 	stage := func(name string, rule *v1beta2.RolloutApprovalRule) v1beta2.RolloutStage {
@@ -58,15 +58,15 @@ func inStages(approvals ...v1beta2.RolloutApproval) *v1beta2.ModuleRollout {
 	}
 }
 
-// desk is where somebody approves.
+// desk sends requests with approvals.
 type desk struct {
 	*testing.T
 	approvals
-	// judge is what a request is judged by: those for rollouts, where a test says nothing else.
+	// judge is the defaulter for a request; by default the one for rollouts.
 	judge func(context.Context, *unstructured.Unstructured) error
 
 	user authenticationv1.UserInfo
-	// asked is what the API server was asked, once for each request with a new approval.
+	// asked holds the questions to the API server, one for each request with a new approval.
 	asked   []authorizationv1.SubjectAccessReviewSpec
 	answer  authorizationv1.SubjectAccessReviewStatus
 	failing error
@@ -89,7 +89,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// request sends one as it is; before is nil at creation.
+// request sends a request. before is nil at creation.
 func (d *desk) request(before, after runtime.Object) (*unstructured.Unstructured, error) {
 	d.Helper()
 	encoded := func(object runtime.Object) runtime.RawExtension {
@@ -108,7 +108,7 @@ func (d *desk) request(before, after runtime.Object) (*unstructured.Unstructured
 	return content, d.judge(admission.NewContextWithRequest(d.Context(), request), content)
 }
 
-// send updates the approvals of a rollout and returns what is stored then.
+// send updates the approvals of a rollout and returns what is then stored.
 func (d *desk) send(stored, sent []v1beta2.RolloutApproval) ([]v1beta2.RolloutApproval, error) {
 	d.Helper()
 	content, err := d.request(inStages(stored...), inStages(sent...))
@@ -120,14 +120,14 @@ func (d *desk) send(stored, sent []v1beta2.RolloutApproval) ([]v1beta2.RolloutAp
 	return after.Spec.Approvals, nil
 }
 
-func TestWhoApprovesAndWhenIsNotForTheRequestToSay(t *testing.T) {
+func TestTheWebhookRecordsWhoApprovesAndWhen(t *testing.T) {
 	type list = []v1beta2.RolloutApproval
 	bob, carl := approved("eu", "bob", earlier, "seen"), approved("us", "carl", earlier, "")
 	hers := approved("eu", "anna", earlier, "tested")
 	for _, test := range []struct {
 		name               string
 		stored, sent, want list
-		// unasked where nothing is approved, so that no right is needed.
+		// unasked is true if nothing is approved, so that no right is needed.
 		unasked bool
 		refused string
 	}{
@@ -151,18 +151,18 @@ func TestWhoApprovesAndWhenIsNotForTheRequestToSay(t *testing.T) {
 		{name: "no person", stored: list{bob}, sent: list{approved("eu", "", earlier, "seen")}, refused: "must not change the approval of stage eu by bob"},
 		{name: "another order", stored: list{bob, carl}, sent: list{carl, bob}, refused: "nor the order of approvals"},
 
-		{name: "a second time", stored: list{hers}, sent: list{hers, approved("eu", "", "", "")}, refused: "spec.approvals[1]: Forbidden: anna has approved stage eu already: another approval must be by another person"},
+		{name: "a second time", stored: list{hers}, sent: list{hers, approved("eu", "", "", "")}, refused: "spec.approvals[1]: Forbidden: anna has approved stage eu already: another person must give the next approval"},
 		{name: "a second time in the name of another", stored: list{hers}, sent: list{hers, approved("eu", "bob", earlier, "")}, refused: "anna has approved stage eu already"},
 		{name: "a second time before the first", stored: list{hers}, sent: list{approved("eu", "", "", "x"), hers}, refused: "spec.approvals[0]: Forbidden: anna has approved stage eu already"},
 		{name: "twice at once", sent: list{approved("eu", "", "", ""), approved("eu", "bob", "", "")}, refused: "spec.approvals[1]: Forbidden: anna has approved stage eu already"},
-		{name: "a stage that is none", sent: list{approved("asia", "", "", "")}, refused: `spec.approvals[0].stage: Invalid value: "asia": the plan has no such stage; it has canary, eu, us, rest`},
+		{name: "an unknown stage", sent: list{approved("asia", "", "", "")}, refused: `spec.approvals[0].stage: Invalid value: "asia": the plan has no such stage; it has canary, eu, us, rest`},
 		{name: "a stage without approval", sent: list{approved("canary", "", "", "")}, refused: `spec.approvals[0].stage: Invalid value: "canary": this stage needs no approval; those that do are eu, us, rest`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDesk(t)
 			got, err := d.send(test.stored, test.sent)
 			if test.refused != "" {
-				require.True(t, apierrors.IsInvalid(err), "it is formed like an answer of the API server itself")
+				require.True(t, apierrors.IsInvalid(err), "the answer has the form of the API server's own")
 				require.ErrorContains(t, err, test.refused)
 				return
 			}
@@ -197,7 +197,7 @@ func TestARolloutCanBeCreatedWithApprovals(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"stage": "eu", "by": "anna", "at": now}}, given)
 }
 
-func TestWhoApprovesNeedsTheRightTo(t *testing.T) {
+func TestApprovingNeedsARight(t *testing.T) {
 	d := newDesk(t)
 	d.user = authenticationv1.UserInfo{Username: "anna", UID: "1", Groups: []string{"sre"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"a", "b"}}}
 	one := []v1beta2.RolloutApproval{approved("eu", "", "", "")}
@@ -214,17 +214,17 @@ func TestWhoApprovesNeedsTheRightTo(t *testing.T) {
 	_, err = d.send(nil, one)
 	require.True(t, apierrors.IsForbidden(err))
 	require.EqualError(t, err, `modulerollouts.operator.kyma-project.io "keda-fast" is forbidden: user "anna" must not approve stage eu: `+
-		`it takes the verb approve in namespace kcp-system, which a Role there gives with the rule `+
+		`this needs the verb approve in namespace kcp-system; grant it with a Role there with the rule `+
 		`{apiGroups: ["operator.kyma-project.io"], resources: ["modulerollouts"], verbs: ["approve"]}; `+
 		`the API server could not evaluate all rules: role a is missing`)
 
 	d.failing = errors.New("down")
 	_, err = d.send(nil, one)
-	require.True(t, apierrors.IsInternalError(err), "without an answer nobody approves")
+	require.True(t, apierrors.IsInternalError(err), "without an answer nobody can approve")
 	require.ErrorContains(t, err, `ask whether user "anna" may approve: down`)
 }
 
-// Until an object is an instance's own, that instance does not see what is written into it.
+// While an object belongs to another instance, this instance does not see what is written to it.
 func TestApprovalsOfAnotherInstanceDoNotCount(t *testing.T) {
 	d := newDesk(t)
 	theirs, ours := inStages(approved("eu", "bob", earlier, "")), inStages(approved("eu", "bob", earlier, ""))
@@ -233,7 +233,7 @@ func TestApprovalsOfAnotherInstanceDoNotCount(t *testing.T) {
 	require.NoError(t, err)
 	given, _, err := unstructured.NestedSlice(content.Object, "spec", "approvals")
 	require.NoError(t, err)
-	require.Equal(t, []any{map[string]any{"stage": "eu", "by": "bob", "at": earlier}}, given, "not ours to judge")
+	require.Equal(t, []any{map[string]any{"stage": "eu", "by": "bob", "at": earlier}}, given, "an object of another instance is skipped")
 
 	_, err = d.request(theirs, ours)
 	require.ErrorContains(t, err, "spec.approvals: Forbidden: must be empty when the label operator.kyma-project.io/managed-by gives the rollout to another instance")
@@ -242,7 +242,7 @@ func TestApprovalsOfAnotherInstanceDoNotCount(t *testing.T) {
 	require.Empty(t, d.asked)
 }
 
-// Whoever approves must not become the field manager of the plan, nor change it.
+// A user who approves must neither become the field manager of the plan nor change the plan.
 func TestOnlyApprovalsArePatched(t *testing.T) {
 	d := newDesk(t)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(inStages(approved("eu", "bob", "", "")))
@@ -264,7 +264,7 @@ func TestOnlyApprovalsArePatched(t *testing.T) {
 	}, operations)
 }
 
-// TestWhoApprovesRemovals: the same rules as for rollouts, with a right of their own.
+// The rules are the same as for rollouts, with a separate right.
 func TestWhoApprovesRemovals(t *testing.T) {
 	d := newDesk(t)
 	budget := func(approvals ...v1beta2.RemovalApproval) *v1beta2.RemovalBudget {
@@ -298,7 +298,7 @@ func TestWhoApprovesRemovals(t *testing.T) {
 	require.ErrorContains(t, err, "must not change the approval of removals in 5 clusters by bob")
 	d.asked = nil
 	_, err = send(stored, nil)
-	require.NoError(t, err, "to take one back takes no right of its own")
+	require.NoError(t, err, "withdrawing an approval needs no separate right")
 	require.Empty(t, d.asked)
 
 	d.answer = authorizationv1.SubjectAccessReviewStatus{}

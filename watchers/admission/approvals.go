@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// signed signs the approvals of a rollout that are not stored yet with the user and the time, whatever the request says,
-// and returns the stages of these. Stored ones stay as they are and in their order; to leave one out takes it back.
+// signed sets user and time on the new approvals of a rollout, whatever the request claims, and returns the stages that
+// they are for. Stored approvals keep their content and order. Leaving out an approval withdraws it.
 func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.ModuleRollout, user string, now metav1.Time) (stages []string, problems field.ErrorList) {
 	asked := r.Spec.Approvals
 	added, missing := compared(stored, asked, user, givenForStage)
@@ -35,7 +35,7 @@ func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.Modul
 			continue
 		}
 		if slices.Contains(persons[approval.Stage], user) {
-			problems = append(problems, field.Forbidden(at, fmt.Sprintf("%s has approved stage %s already: another approval must be by another person", user, approval.Stage)))
+			problems = append(problems, field.Forbidden(at, fmt.Sprintf("%s has approved stage %s already: another person must give the next approval", user, approval.Stage)))
 			continue
 		}
 		approval.By, approval.At = user, &now
@@ -45,7 +45,7 @@ func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.Modul
 	return stages, problems
 }
 
-// given is what approvals of all kinds have in common.
+// given holds the common fields of all kinds of approvals.
 type given struct {
 	what, reason, by string
 	at               *metav1.Time
@@ -53,8 +53,9 @@ type given struct {
 
 func givenForStage(a v1beta2.RolloutApproval) given { return given{a.Stage, a.Reason, a.By, a.At} }
 
-// compared returns the positions of approvals that are not stored, and the stored ones that a request leaves out. It fills
-// in what is stored where somebody sends an approval of his own again as he wrote it, as tools that apply a file do.
+// compared returns the positions of approvals that are not stored, and the stored approvals that the request leaves
+// out. If a user sends an own approval again as originally written, as tools that apply a file do, compared fills in
+// the stored one.
 func compared[A any](stored, asked []A, user string, of func(A) given) (added []int, missing []A) {
 	rest := stored
 	for i := range asked {
@@ -75,7 +76,8 @@ func compared[A any](stored, asked []A, user string, of func(A) given) (added []
 	return added, append(missing, rest...)
 }
 
-// isChanged tells whether an approval can only be meant as a change of a stored one, which it has two of three from.
+// isChanged reports whether an approval can only be meant as a change of a stored one, because two of three fields are
+// the same.
 func isChanged(was, is given) bool {
 	what := was.what == is.what
 	by := is.by != "" && was.by == is.by
@@ -83,7 +85,7 @@ func isChanged(was, is given) bool {
 	return what && by || what && at || by && at
 }
 
-// notToApprove says why a stage cannot be approved; empty where it can.
+// notToApprove returns why a stage cannot be approved; empty if it can.
 func notToApprove(plan v1beta2.RolloutPlan, name string) string {
 	var all, approvable []string
 	for _, stage := range rollout.Stages(plan) {

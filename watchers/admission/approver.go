@@ -17,16 +17,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// approver is what approvals of all kinds are judged with.
+// approver checks approvals of all kinds.
 type approver struct {
 	settings desired.Settings
 	decoder  admission.Decoder
 	now      func() time.Time
-	// review has the API server answer a SubjectAccessReview.
+	// review lets the API server answer a SubjectAccessReview.
 	review func(context.Context, *authorizationv1.SubjectAccessReview) error
 }
 
-// decode reads the request and its objects; before stays empty at creation.
+// decode decodes the objects of the request. before stays empty at creation.
 func (a approver) decode(ctx context.Context, before, after runtime.Object) (_ admission.Request, isUpdate bool, err error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -44,17 +44,17 @@ func (a approver) decode(ctx context.Context, before, after runtime.Object) (_ a
 	return request, isUpdate, nil
 }
 
-// ofAnother refuses approvals that were written while the object was another instance's.
+// ofAnother refuses approvals that were written while the object belonged to another instance.
 func ofAnother(path *field.Path, what string) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 		"must be empty when the label %s gives the %s to another instance, which cannot know who approved: approve again afterwards", shared.LabelManagedBy, what))}
 }
 
-// verbApprove is what roles give to those who may approve. To be allowed to update a ModuleRollout or a RemovalBudget is not
-// enough: whoever pauses a rollout need not be one of them.
+// verbApprove is the verb that roles grant to users who may approve. The right to update a ModuleRollout or a
+// RemovalBudget is not enough, because a user who may pause a rollout need not be one who may approve.
 const verbApprove = "approve"
 
-// mayApprove refuses the request of a user who must not approve; what says what the user approves with it.
+// mayApprove refuses the request of a user who must not approve. what describes what the user approves.
 func (a approver) mayApprove(ctx context.Context, request admission.Request, resource, what string) error {
 	user := request.UserInfo
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -62,7 +62,7 @@ func (a approver) mayApprove(ctx context.Context, request admission.Request, res
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: verbApprove, Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version,
 			Resource: resource, Namespace: request.Namespace,
-			// Empty where the name is generated later: then it takes the right for all names.
+			// The name is empty if it is generated later. The user then needs the right for all names.
 			Name: request.Name,
 		},
 	}}
@@ -75,7 +75,7 @@ func (a approver) mayApprove(ctx context.Context, request admission.Request, res
 	if review.Status.Allowed {
 		return nil
 	}
-	message := fmt.Sprintf("user %q must not approve %s: it takes the verb %s in namespace %s, which a Role there gives with the rule "+
+	message := fmt.Sprintf("user %q must not approve %s: this needs the verb %s in namespace %s; grant it with a Role there with the rule "+
 		`{apiGroups: [%q], resources: [%q], verbs: [%q]}`, user.Username, what, verbApprove, request.Namespace,
 		v1beta2.GroupVersion.Group, resource, verbApprove)
 	if review.Status.EvaluationError != "" {

@@ -24,12 +24,12 @@ import (
 // rotatorOwner is the field owner of the CA in the configurations.
 const rotatorOwner = fieldOwner + "-certificate"
 
-// errNoCertificate ends handshakes before the certificate was made; the API server then continues without us, except
-// with approvals.
-var errNoCertificate = errors.New("the webhook's certificate is not there yet")
+// errNoCertificate ends handshakes before the certificate exists. The API server then continues without the webhook,
+// except for approvals.
+var errNoCertificate = errors.New("the webhook has no certificate yet")
 
-// certificate is the webhook's: the library makes it, keeps it in a Secret and renews it, in the process that
-// leads; every process serves with what the Secret contains.
+// certificate is the webhook's certificate. In the leader, a library creates it, stores it in a Secret and renews it.
+// Every process serves the certificate from the Secret.
 type certificate struct {
 	options Options
 	serving atomic.Pointer[tls.Certificate]
@@ -37,7 +37,7 @@ type certificate struct {
 
 func newCertificate(options Options) *certificate { return &certificate{options: options} }
 
-// tlsOptions serve the certificate from memory, so that no key lies on a disk and none is read before it is there.
+// tlsOptions serve the certificate from memory, so that no key is written to disk, and none is read before it exists.
 func (c *certificate) tlsOptions() []func(*tls.Config) {
 	return []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS12
@@ -50,15 +50,15 @@ func (c *certificate) tlsOptions() []func(*tls.Config) {
 	}}
 }
 
-// add makes the manager rotate and watch the certificate.
+// add lets the manager rotate and watch the certificate.
 func (c *certificate) add(mgr manager.Manager) error {
 	host, err := c.options.host()
 	if err != nil {
 		return err
 	}
-	// Said now, for the library ends the process when nothing arrives in the folder.
+	// Fail now, because the library ends the process if nothing arrives in the folder.
 	if err := os.MkdirAll(c.options.CertDir, 0o755); err != nil { //nolint:gosec // it has only what is public
-		return fmt.Errorf("make the webhook's certificate folder: %w", err)
+		return fmt.Errorf("create the webhook's certificate folder: %w", err)
 	}
 	secret := types.NamespacedName{Namespace: c.options.Service.Namespace, Name: c.options.Secret}
 	err = rotator.AddRotator(narrowed{mgr, narrow(mgr.GetConfig(), secret, c.options.Service.Name)}, &rotator.CertRotator{
@@ -66,7 +66,7 @@ func (c *certificate) add(mgr manager.Manager) error {
 		CertDir:        c.options.CertDir,
 		CAName:         "lifecycle-manager-webhook-ca",
 		CAOrganization: "lifecycle-manager",
-		// The library renews a certificate that is not for this name, so it follows a change of the flags.
+		// The library renews a certificate that is not for this name, so the certificate follows a change of the flags.
 		DNSName: host,
 		IsReady: make(chan struct{}),
 		Webhooks: []rotator.WebhookInfo{
@@ -94,7 +94,7 @@ func (c *certificate) add(mgr manager.Manager) error {
 	}))
 }
 
-// follow uses what the Secret contains, until the context ends.
+// follow serves the certificate in the Secret, until the context ends.
 func (c *certificate) follow(ctx context.Context, watched cache.Cache, mgr manager.Manager) error {
 	informer, err := watched.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -104,10 +104,10 @@ func (c *certificate) follow(ctx context.Context, watched cache.Cache, mgr manag
 	take := func(object any) {
 		secret, ok := object.(*corev1.Secret)
 		if !ok || len(secret.Data[corev1.TLSCertKey]) == 0 {
-			return // not made yet
+			return // not created yet
 		}
 		if err := c.take(secret); err != nil {
-			log.Error(err, "the webhook's certificate cannot be used")
+			log.Error(err, "use the webhook's certificate")
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -119,8 +119,8 @@ func (c *certificate) follow(ctx context.Context, watched cache.Cache, mgr manag
 	return watched.Start(ctx)
 }
 
-// take serves with the Secret's certificate from now on. The library waits for its public part to arrive in a
-// folder, as it would from a mounted Secret.
+// take serves the Secret's certificate from now on. It also writes the public part to a folder, because the library
+// waits for a file there, as from a mounted Secret.
 func (c *certificate) take(secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
@@ -136,24 +136,24 @@ func (c *certificate) take(secret *corev1.Secret) error {
 	return nil
 }
 
-// everywhere runs in every process, whether it leads or not.
+// everywhere runs a function in every process, with or without leadership.
 type everywhere func(context.Context) error
 
 // Start runs the function.
 func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 
-// NeedLeaderElection is never needed.
+// NeedLeaderElection returns false.
 func (f everywhere) NeedLeaderElection() bool { return false }
 
-// narrowed is a manager whose configuration reads one Secret and our webhook's configurations only. The library
-// caches all of them, and the namespace of the Secret may have the access Secrets of the whole fleet; nor should we need the
-// right to read them.
+// narrowed is a manager with a client configuration that reads only one Secret and the webhook's configurations. The
+// library would otherwise cache all of them, and the Secret's namespace may hold the access Secrets of the whole fleet.
+// This process also should not need the right to read these.
 type narrowed struct {
 	manager.Manager
 	config *rest.Config
 }
 
-// GetConfig is the narrowed configuration.
+// GetConfig returns the narrowed configuration.
 func (n narrowed) GetConfig() *rest.Config { return n.config }
 
 func narrow(config *rest.Config, secret types.NamespacedName, configuration string) *rest.Config {
@@ -172,7 +172,7 @@ func narrow(config *rest.Config, secret types.NamespacedName, configuration stri
 // selecting adds a field selector to LISTs and WATCHes.
 type selecting struct {
 	next http.RoundTripper
-	// only has the one name that is read below a path.
+	// only holds the one name to read, by path.
 	only map[string]string
 }
 

@@ -21,25 +21,25 @@ const (
 	pathRolloutPolicy  = "/validate/rolloutpolicy"
 	pathModuleRollout  = "/validate/modulerollout"
 	pathApproval       = "/mutate/approval"
-	// pathRemovalApproval is for RemovalBudgets.
+	// pathRemovalApproval is the path for RemovalBudgets.
 	pathRemovalApproval = "/mutate/removalapproval"
 
-	// servicePort is the Service's.
+	// servicePort is the port of the Service.
 	servicePort = 443
-	// answerWithin is how long the API server waits, in seconds. A check takes milliseconds.
+	// answerWithin is how many seconds the API server waits. A check takes milliseconds.
 	answerWithin = 5
 )
 
-// webhooks are the entries of the ValidatingWebhookConfiguration, without CA.
+// webhooks returns the entries of the ValidatingWebhookConfiguration, without a CA.
 func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 	entry := func(name, path string, rules []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
 		return admissionv1.ValidatingWebhook{
 			Name:         name + "." + shared.OperatorGroup,
 			ClientConfig: o.clientConfig(path),
 			Rules:        rules,
-			// Ignore, not Fail: what is not refused here is refused at resolution by the same function and shown in
-			// the status, so nothing wrong gets installed. With Fail, nobody could correct the catalog while we are
-			// down, and our own finalizers could not be taken off.
+			// Ignore, not Fail: resolution checks everything again with the same functions and reports problems in the
+			// status, so nothing invalid gets installed. With Fail, nobody could correct the catalog while the webhook
+			// is down, and our own finalizers could not be removed.
 			FailurePolicy:           ptr.To(admissionv1.Ignore),
 			MatchPolicy:             ptr.To(admissionv1.Equivalent),
 			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
@@ -50,7 +50,7 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 		}
 	}
 	kyma := entry("kyma", pathKyma, rules(shared.ResourceKymas, admissionv1.Update))
-	// A fleet's Kymas are labelled and annotated all the time; only an edit of the spec, or of a deferral, is of interest.
+	// Labels and annotations of a fleet's Kymas change all the time. Only an edit of the spec or of a deferral matters.
 	kyma.MatchConditions = []admissionv1.MatchCondition{{Name: "wishes-change", Expression: fmt.Sprintf(
 		"object.spec != oldObject.spec || object.metadata.?annotations[?'%[1]s'] != oldObject.metadata.?annotations[?'%[1]s']",
 		shared.AnnotationDeferUpgradesUntil)}}
@@ -65,7 +65,7 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 	}
 }
 
-// mutatingWebhooks are the entries of the MutatingWebhookConfiguration, without CA.
+// mutatingWebhooks returns the entries of the MutatingWebhookConfiguration, without a CA.
 func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
 	instance := "object.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('') != oldObject.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('')"
 	approvals := "object.?spec.?approvals.orValue([]) != [] && (object.spec.approvals != oldObject.?spec.?approvals.orValue([]) || " + instance + ")"
@@ -74,12 +74,13 @@ func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
 			Name:         name + "." + shared.OperatorGroup,
 			ClientConfig: o.clientConfig(path),
 			Rules:        rules(resource, admissionv1.Create, admissionv1.Update),
-			// Fail, not Ignore: nobody looks at an approval again later, so one that passed unseen would be in whatever name
-			// the request gives. While we are down nobody can approve, but a rollout can still be paused and aborted, and
-			// finalizers be taken off, for only these requests are sent.
+			// Fail, not Ignore: an approval is not checked again later. An approval that bypassed the webhook would
+			// carry whatever name the request claims. While the webhook is down, nobody can approve. Rollouts can still
+			// be paused and aborted, and finalizers removed, because only requests that match the condition are sent
+			// here.
 			FailurePolicy:   ptr.To(admissionv1.Fail),
 			MatchConditions: []admissionv1.MatchCondition{{Name: condition, Expression: "oldObject == null ? object.?spec.?approvals.orValue([]) != [] : " + changes}},
-			// Once more after other webhooks that change the object, for these could add an approval as well.
+			// Reinvoke the webhook after others that change the object, because they could add an approval too.
 			ReinvocationPolicy:      ptr.To(admissionv1.IfNeededReinvocationPolicy),
 			MatchPolicy:             ptr.To(admissionv1.Equivalent),
 			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
@@ -90,8 +91,8 @@ func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
 		}
 	}
 	return []admissionv1.MutatingWebhook{
-		// Stages and the promotion too, for they say what is to be approved. And the label: what was written into an object
-		// while it was another instance's, we have not seen.
+		// Stages and the promotion are included, because they define what must be approved. The label is included,
+		// because this instance has not seen what was written while the object belonged to another instance.
 		entry("approval", pathApproval, shared.ResourceModuleRollouts, "approvals-stages-or-instance-change",
 			"object.?spec.?plan.?stages.orValue([]) != oldObject.?spec.?plan.?stages.orValue([]) || "+
 				"object.?spec.?plan.?promotion.orValue({}) != oldObject.?spec.?plan.?promotion.orValue({}) || "+approvals),
@@ -99,11 +100,11 @@ func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
 	}
 }
 
-// rules are those of an entry for one resource.
+// rules returns the rules of an entry for one resource.
 func rules(resource string, operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{
 		Operations: operations,
-		// One version is enough: with matchPolicy Equivalent, requests in the others are converted to it.
+		// One version suffices: with matchPolicy Equivalent, the API server converts requests in other versions.
 		Rule: admissionv1.Rule{
 			APIGroups: []string{v1beta2.GroupVersion.Group}, APIVersions: []string{v1beta2.GroupVersion.Version},
 			Resources: []string{resource}, Scope: ptr.To(admissionv1.NamespacedScope),
@@ -120,10 +121,10 @@ func (o Options) clientConfig(path string) admissionv1.WebhookClientConfig {
 	}}
 }
 
-// inNamespaces selects these namespaces; without any, all.
+// inNamespaces returns a selector for these namespaces; without names, for all.
 func inNamespaces(names []string) *metav1.LabelSelector {
 	if len(names) == 0 {
-		return &metav1.LabelSelector{} // as the API server stores it, so that what is equal is not written
+		return &metav1.LabelSelector{} // as the API server stores it, so that an unchanged configuration is not written
 	}
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names},

@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Whoever applies a file of examples/ finds it accepted as it is: by the schemas and rules of the definitions, by this
-// webhook, and without a field that the API server would drop.
+// Every file in examples/ is accepted as it is: by the schemas and rules of the definitions and by this webhook. No
+// file has a field that the API server would drop.
 func TestTheExamplesAreAccepted(t *testing.T) {
 	s := newStand(t)
 	files, err := filepath.Glob(filepath.Join(testfleet.Root(t), "examples", "*.yaml"))
@@ -42,7 +42,7 @@ func TestTheExamplesAreAccepted(t *testing.T) {
 	require.ErrorContains(t, s.tryToCreate(unknown), `unknown field "spec.modules[0].chanel"`)
 }
 
-// tryToCreate has the API server do everything but store an object, in the test's namespace.
+// tryToCreate lets the API server do everything except store the object, in the test's namespace.
 func (s *stand) tryToCreate(object client.Object) error {
 	object.SetNamespace(s.namespace)
 	return s.client.Create(context.Background(), object,

@@ -41,12 +41,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What the libraries log is no matter of these tests, and without a logger they complain.
+	// The libraries' logs do not matter here, and without a logger they complain.
 	crlog.SetLogger(logr.Discard())
 	os.Exit(m.Run())
 }
 
-// stand is a webhook of its own at a real API server, for the one namespace of the test.
+// stand is a webhook of its own at a real API server, for the test's namespace.
 type stand struct {
 	*testing.T
 	config    *rest.Config
@@ -117,8 +117,8 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// freePort finds a port that nobody listens at. It is none of those that an operating system gives to connections,
-// of which one could have it the next moment.
+// freePort returns a port that no process listens on. It avoids the ephemeral ports that the operating system could
+// assign to a connection the next moment.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -158,7 +158,7 @@ func (s *stand) installDefinitions() {
 	}
 }
 
-// cleanUp takes the configurations away from the API server, which other tests use too.
+// cleanUp removes the configurations from the API server, because other tests use it too.
 func (s *stand) cleanUp() {
 	ctx := context.Background()
 	named := metav1.ObjectMeta{Name: s.namespace}
@@ -168,7 +168,7 @@ func (s *stand) cleanUp() {
 	require.NoError(s, s.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 }
 
-// template is a good one in the test's namespace.
+// template returns a valid template in the test's namespace.
 func (s *stand) template(version string) *v1beta2.ModuleTemplate {
 	template := desiredtest.Template("keda", version)
 	template.Namespace, template.UID, template.Generation = s.namespace, "", 0
@@ -182,7 +182,7 @@ func (s *stand) bad(version string) *v1beta2.ModuleTemplate {
 	return bad
 }
 
-// untilRefusing waits until the API server asks the webhook: configuration, certificate and CA are there.
+// untilRefusing waits until the API server asks the webhook: configuration, certificate and CA exist.
 func (s *stand) untilRefusing() {
 	s.Helper()
 	var last error
@@ -192,7 +192,7 @@ func (s *stand) untilRefusing() {
 	}, time.Minute, 200*time.Millisecond, "the API server does not ask: %v", last)
 }
 
-// serving is the serial of the key pair that the webhook shows.
+// serving returns the serial number of the certificate that the webhook serves.
 func (s *stand) serving() string {
 	s.Helper()
 	connection, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only reads the certificate
@@ -201,7 +201,7 @@ func (s *stand) serving() string {
 	return string(connection.ConnectionState().PeerCertificates[0].RawSubjectPublicKeyInfo)
 }
 
-func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
+func TestTheAPIServerRefusesUnusableObjects(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 
@@ -231,7 +231,7 @@ func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
 
 	fetched := s.template("1.1.0")
 	fetched.Spec.Descriptor = raw("{}")
-	require.NoError(t, s.client.Create(ctx, fetched), "an empty descriptor is fetched later")
+	require.NoError(t, s.client.Create(ctx, fetched), "a template with an empty descriptor is accepted, because the descriptor is fetched later")
 
 	good.Spec.Version, good.Spec.Descriptor = "1.2.0", desiredtest.Descriptor(desiredtest.Component("keda"), "1.2.0")
 	require.ErrorContains(t, s.client.Update(ctx, good), `spec.version: Forbidden: must not change from 1.0.0 to "1.2.0"`)
@@ -240,7 +240,7 @@ func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
 	channel.Namespace, channel.UID, channel.Generation = s.namespace, "", 0
 	require.NoError(t, s.client.Create(ctx, channel))
 	channel.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.1.0")
-	require.NoError(t, s.client.Update(ctx, channel), "the one file of a channel moves")
+	require.NoError(t, s.client.Update(ctx, channel), "the template of a channel may change its version")
 
 	meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "keda", Namespace: s.namespace}, Spec: v1beta2.ModuleReleaseMetaSpec{
 		ModuleName: "keda", OCMComponentName: desiredtest.Component("keda"),
@@ -250,7 +250,7 @@ func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
 
 	elsewhere := s.bad("1.0.0")
 	elsewhere.Namespace = metav1.NamespaceDefault
-	require.NoError(t, s.client.Create(ctx, elsewhere, client.DryRunAll), "the selector keeps the webhook to its namespaces")
+	require.NoError(t, s.client.Create(ctx, elsewhere, client.DryRunAll), "the selector restricts the webhook to its namespaces")
 }
 
 func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
@@ -268,7 +268,7 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	desiredtest.Accepted(kyma, v1beta2.SyncGenerationDefault, "regular")
 	require.NoError(t, s.client.Status().Update(ctx, kyma))
 	kyma.Spec.Channel = "regular"
-	require.NoError(t, s.client.Update(ctx, kyma), "it is not refused")
+	require.NoError(t, s.client.Update(ctx, kyma), "an edit without effect is not refused")
 	require.Contains(t, s.warnings.take(), "have no effect here: the Kyma kyma-system/default in the remote cluster decides")
 
 	kyma.Labels = map[string]string{"a": "b"}
@@ -286,10 +286,10 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	require.NoError(t, s.client.Update(ctx, good))
 }
 
-func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
+func TestTheAPIServerWarnsAboutTheEffectOfAReleaseMetaEdit(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
-	const module = "warned" // Kymas of other tests have none of this name
+	const module = "warned" // no Kyma of another test has this module
 	kyma := desiredtest.Kyma(module)
 	kyma.Namespace, kyma.UID, kyma.Generation = s.namespace, "", 0
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: new(false)}
@@ -300,7 +300,7 @@ func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	s.warnings.take()
 	meta.Spec.Channels[0].Version = "1.1.0"
 	require.Eventually(t, func() bool {
-		// The informers may hear of the Kyma later, and begin with the first request for them.
+		// The informers may receive the Kyma later, and start with the first request for them.
 		require.NoError(t, s.client.Update(ctx, meta.DeepCopy(), client.DryRunAll))
 		return strings.Contains(s.warnings.take(), "moves 1 Kyma from "+module+" 1.0.0 to 1.1.0 on channel regular, spread over 5m")
 	}, time.Minute, 200*time.Millisecond)
@@ -310,7 +310,7 @@ func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	require.NotContains(t, s.warnings.take(), "moves")
 }
 
-func TestALostCertificateIsMadeAnew(t *testing.T) {
+func TestALostCertificateIsCreatedAgain(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
 	first := s.serving()
@@ -333,6 +333,6 @@ func TestALostCertificateIsMadeAnew(t *testing.T) {
 	require.Eventually(t, func() bool {
 		require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
 		return len(configuration.Webhooks[0].ClientConfig.CABundle) > 0
-	}, time.Minute, 200*time.Millisecond, "the API server would go on with the connection that it has")
+	}, time.Minute, 200*time.Millisecond, "otherwise the API server would keep using its open connection")
 	s.untilRefusing()
 }

@@ -20,15 +20,16 @@ import (
 )
 
 const (
-	// fieldOwner is that of all that we write into the control plane (docs/contract.md#field-managers-and-namespaces).
+	// fieldOwner is the field manager for everything that we write into the control plane
+	// (docs/contract.md#field-managers-and-namespaces).
 	fieldOwner = "lifecycle-manager"
-	// keepEvery is how often configurations and Secret are checked, for somebody may have deleted them.
+	// keepEvery is how often configurations and Secret are checked, in case somebody deleted them.
 	keepEvery = 10 * time.Minute
-	// retryAfter is how soon it is tried again after a failure.
+	// retryAfter is the wait after a failure.
 	retryAfter = 10 * time.Second
 )
 
-// keeper makes sure that the configurations of the webhook and its certificate's Secret exist.
+// keeper makes sure that the webhook's configurations and its certificate's Secret exist.
 type keeper struct {
 	client  client.Client
 	options Options
@@ -36,25 +37,27 @@ type keeper struct {
 }
 
 func newKeeper(mgr manager.Manager, options Options) (*keeper, error) {
-	// Uncached: these are a handful of requests an hour, and a cache would contain every Secret.
+	// The client has no cache: it sends a few requests per hour, and a cache would contain every Secret.
 	uncached, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the webhook's configuration: %w", err)
+		return nil, fmt.Errorf("create a client for the webhook's configuration: %w", err)
 	}
 	return &keeper{
 		client: client.WithFieldOwner(uncached, fieldOwner), options: options, log: mgr.GetLogger().WithName("admission"),
 	}, nil
 }
 
-// NeedLeaderElection makes only the leader keep the configuration: others may be of an older build.
+// NeedLeaderElection returns true, so that only the leader maintains the configurations. Other processes may run an
+// older build.
 func (k *keeper) NeedLeaderElection() bool { return true }
 
-// Start keeps them until the context ends. A failure is logged and tried again: nothing but approvals relies on the webhook.
+// Start maintains configurations and Secret until the context ends. Failures are logged and retried, because only
+// approvals depend on the webhook.
 func (k *keeper) Start(ctx context.Context) error {
 	for {
 		next := keepEvery
 		if err := k.ensure(ctx); err != nil && ctx.Err() == nil {
-			k.log.Error(err, "the admission webhook is not set up")
+			k.log.Error(err, "set up the admission webhook, will try again")
 			next = retryAfter
 		}
 		select {
@@ -83,7 +86,7 @@ func (k *keeper) ensureSecret(ctx context.Context) error {
 	return nil
 }
 
-// ensureValidating writes the ValidatingWebhookConfiguration, and keeps the CA that is in it.
+// ensureValidating writes the ValidatingWebhookConfiguration, and keeps its CA.
 func (k *keeper) ensureValidating(ctx context.Context) error {
 	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: k.options.Service.Name}}
 	return k.write(ctx, "ValidatingWebhookConfiguration", configuration, func() {
@@ -98,7 +101,7 @@ func (k *keeper) ensureValidating(ctx context.Context) error {
 	})
 }
 
-// ensureMutating does the same with the MutatingWebhookConfiguration.
+// ensureMutating writes the MutatingWebhookConfiguration, and keeps its CA.
 func (k *keeper) ensureMutating(ctx context.Context) error {
 	configuration := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: k.options.Service.Name}}
 	return k.write(ctx, "MutatingWebhookConfiguration", configuration, func() {
@@ -113,8 +116,8 @@ func (k *keeper) ensureMutating(ctx context.Context) error {
 	})
 }
 
-// write writes a configuration as it is to be. It is no server-side apply: an entry that a later version no longer has
-// would be left behind with nothing but the CA, which the library owns, and so make every apply invalid.
+// write writes a configuration. It does not use server-side apply: an entry that a later build no longer has would
+// remain with only the CA, which the library owns, and would make every apply invalid.
 func (k *keeper) write(ctx context.Context, kind string, configuration client.Object, change func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, k.client, configuration, func() error {
 		change()

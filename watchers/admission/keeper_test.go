@@ -50,7 +50,7 @@ func TestBothConfigurationsAreKept(t *testing.T) {
 	require.NoError(t, k.client.Update(ctx, mutating))
 	written = 0
 	require.NoError(t, k.ensure(ctx))
-	require.Zero(t, written, "what is equal is not written")
+	require.Zero(t, written, "an unchanged configuration is not written")
 
 	ignore := admissionv1.Ignore
 	mutating.Webhooks[0].FailurePolicy = &ignore
@@ -73,7 +73,7 @@ func (r *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{}, nil
 }
 
-// The rotation of the certificate lists all configurations, but may read and needs ours only.
+// The certificate rotation lists all configurations, but may read and needs only ours.
 func TestTheRotationReadsOurConfigurationsOnly(t *testing.T) {
 	var asked recording
 	through := narrow(&rest.Config{}, types.NamespacedName{Namespace: "kcp-system", Name: "certificate"}, "webhook").WrapTransport(&asked)

@@ -13,14 +13,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// kymas warns about edits of Kymas. It refuses only what no schema is for: a deferral that cannot be read. It has nothing to
-// say about new ones: no remote side decides yet, and nothing is installed whose upgrade could be put off.
+// kymas validates edits of Kymas. It refuses only a deferral that cannot be parsed, which the schema cannot check. It
+// has no warning for new Kymas, because no remote Kyma decides yet, and no upgrade can be deferred yet.
 type kymas struct {
 	permissive[*v1beta2.Kyma]
 	settings desired.Settings
 }
 
-// checkDeferral says what is wrong with the annotation by which upgrades are put off.
+// checkDeferral returns the problems of the annotation that defers upgrades.
 func checkDeferral(kyma *v1beta2.Kyma) field.ErrorList {
 	text := kyma.Annotations[shared.AnnotationDeferUpgradesUntil]
 	if _, err := rollout.ParseDeferrals(text); err != nil {
@@ -30,11 +30,11 @@ func checkDeferral(kyma *v1beta2.Kyma) field.ErrorList {
 	return nil
 }
 
-// shownDeferral is how much of a deferral that cannot be read is shown, in bytes.
+// shownDeferral is how many bytes of an invalid deferral are shown.
 const shownDeferral = 200
 
-// ValidateUpdate refuses a new deferral that cannot be read, and warns where channel or modules are changed in the control plane, but the remote Kyma alone
-// decides about them (docs/contract.md#the-remote-kyma).
+// ValidateUpdate refuses a new deferral that cannot be parsed. It warns about an edit of channel or modules in the
+// control plane if the remote Kyma alone decides about them (docs/contract.md#the-remote-kyma).
 func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (admission.Warnings, error) {
 	if passes(v.settings, after) {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// promotable is inStages with a promotion.
+// promotable returns inStages with a promotion.
 func promotable(approvals ...v1beta2.RolloutApproval) *v1beta2.ModuleRollout {
 	r := inStages(approvals...)
 	r.Spec.Plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{"fast", "regular"}, Approval: v1beta2.ApproveAll, Persons: 2}
@@ -38,7 +38,7 @@ func TestAPromotionIsApprovedLikeAStage(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err))
 }
 
-func TestOnlyAPlanWithAPromotionHasOneToApprove(t *testing.T) {
+func TestOnlyAPromotionInThePlanCanBeApproved(t *testing.T) {
 	_, err := newDesk(t).request(inStages(), inStages(approved(rollout.ApprovePromotion, "", "", "")))
 	require.ErrorContains(t, err, `"promotion": the plan has no such stage; it has canary, eu, us, rest`)
 	_, err = newDesk(t).request(promotable(), promotable(approved("asia", "", "", "")))
@@ -47,8 +47,8 @@ func TestOnlyAPlanWithAPromotionHasOneToApprove(t *testing.T) {
 	require.ErrorContains(t, err, "those that do are eu, us, rest, promotion")
 }
 
-// Whoever may edit a rollout, and not approve it, could do without an approval otherwise.
-func TestWhatIsToBeApprovedOfAPromotionDoesNotChange(t *testing.T) {
+// Otherwise a user who may edit a rollout, but not approve it, could avoid an approval.
+func TestThePromotionToApproveCannotChange(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.ModuleRollout){
 		"who":    func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Approval = v1beta2.ApproveNone },
 		"by two": func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Promotion.Persons = 1 },

@@ -18,25 +18,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// releaseMetas says what an edit of a ModuleReleaseMeta would do. It refuses nothing, and does without a warning where it
-// cannot say it.
+// releaseMetas warns about the effect of an edit of a ModuleReleaseMeta. It refuses nothing, and gives no warning if it
+// cannot determine the effect.
 type releaseMetas struct {
 	permissive[*v1beta2.ModuleReleaseMeta]
 	settings desired.Settings
-	// cached reads informers only, with the indexes of package desired: whoever edits waits for the answer.
+	// cached reads only informers, with the indexes of package desired, because the editing user waits for the answer.
 	cached client.Reader
 }
 
 const (
-	// countWithin is how long it may take to find out: well below the time that the API server waits.
+	// countWithin bounds the time to determine the effect. It is well below the API server's timeout.
 	countWithin = 2 * time.Second
-	// warningBytes is how long a warning may be: the API server cuts those that are longer.
+	// warningBytes is the maximum length of a warning. The API server cuts longer ones.
 	warningBytes = 256
-	// warningsAtMost is how many there may be: the API server drops what is beyond 4 KiB.
+	// warningsAtMost is the maximum number of warnings. The API server drops those beyond 4 KiB.
 	warningsAtMost = 15
 )
 
-// ValidateUpdate says, for each channel that has another version, how many Kymas get it and in which stages.
+// ValidateUpdate reports, for each channel with another version, how many Kymas get it and in which stages.
 func (v releaseMetas) ValidateUpdate(ctx context.Context, before, after *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
 	if passes(v.settings, after) {
 		return nil, nil
@@ -57,7 +57,7 @@ func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.Modul
 	var warnings admission.Warnings
 	for i, channel := range moved {
 		if i == warningsAtMost {
-			return append(warnings, fmt.Sprintf("moves %d channels more", len(moved)-i))
+			return append(warnings, fmt.Sprintf("moves %d more channels", len(moved)-i))
 		}
 		text, err := v.effect(ctx, after, channel, old[channel.Channel])
 		if err != nil {
@@ -68,7 +68,7 @@ func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.Modul
 	return warnings
 }
 
-// effect says what becomes of the Kymas of a channel that has another version.
+// effect describes what happens to the Kymas of a channel with another version.
 func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
 	from string,
 ) (string, error) {
@@ -92,7 +92,7 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 	}
 	switch {
 	case len(kymas) == 0:
-		return fmt.Sprintf("moves no Kyma from %s %s to %s: there is none%s", module, from, channel.Version, on), nil
+		return fmt.Sprintf("moves no Kyma from %s %s to %s: there are none%s", module, from, channel.Version, on), nil
 	case versions.IsDowngrade(from, channel.Version):
 		return fmt.Sprintf("moves no Kyma from %s %s to %s, which is older: of %s%s, those that have %s keep it",
 			module, from, channel.Version, numberOf(kymas), on, from), nil
@@ -108,7 +108,8 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 	return fmt.Sprintf("%s, in %d stages: %s", text, len(sizes), advance.DescribeStages(sizes)), nil
 }
 
-// over says how long it takes until the last Kyma has its turn. The limit of paced Kymas may make it longer.
+// over returns the text about the time until the last Kyma has its turn. The limit of Kymas in progress may extend that
+// time.
 func over(spread time.Duration) string {
 	if spread <= 0 {
 		return " at once"
@@ -116,8 +117,9 @@ func over(spread time.Duration) string {
 	return ", spread over " + duration.HumanDuration(spread)
 }
 
-// rollout is the one that takes a channel's version through stages; nil where it reaches all at once. There may be one of it
-// already: one that somebody made without a policy, or of a version that the channel had a moment ago.
+// rollout returns the rollout that takes a channel's version through stages; nil if the version reaches all Kymas at
+// once. The rollout may already exist: one created without a policy, or one of a version that the channel had a moment
+// ago.
 func (v releaseMetas) rollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta,
 	channel v1beta2.ChannelVersion,
 ) (*v1beta2.ModuleRollout, error) {
@@ -135,7 +137,7 @@ func (v releaseMetas) rollout(ctx context.Context, meta *v1beta2.ModuleReleaseMe
 	if inForce := rollout.InForce(all, channel.Channel, channel.Version); len(inForce) > 0 && inForce[0].Spec.To == channel.Version {
 		return inForce[0].DeepCopy(), nil
 	}
-	return nil, nil //nolint:nilnil // having none is an ordinary case
+	return nil, nil //nolint:nilnil // it is common that there is no rollout
 }
 
 func numberOf(kymas []*v1beta2.Kyma) string {

@@ -21,8 +21,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// informed is what informers know: so many Kymas that take keda from the channel regular, the first of them a canary, and
-// some objects more.
+// informed returns the informers' objects: a number of Kymas that take keda from the channel regular, the first of them
+// a canary, and further objects.
 func informed(kymas int, objects ...client.Object) client.WithWatch {
 	for i := range kymas {
 		kyma := desiredtest.Kyma("keda")
@@ -38,7 +38,7 @@ func informed(kymas int, objects ...client.Object) client.WithWatch {
 		Build()
 }
 
-// carefully is a policy whose stages are the canaries, two more, and the rest.
+// carefully returns a policy with the stages canary, two more clusters, and the rest.
 func carefully() *v1beta2.RolloutPolicy {
 	policy := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: desiredtest.Namespace}}
 	policy.Spec.Stages = []v1beta2.RolloutStage{
@@ -47,14 +47,14 @@ func carefully() *v1beta2.RolloutPolicy {
 	return policy
 }
 
-// brought is a rollout that brought a version to the channel regular.
+// brought returns a rollout that brought a version to the channel regular.
 func brought(version, policy string) *v1beta2.ModuleRollout {
 	r := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Name: "to-" + version, Namespace: desiredtest.Namespace}}
 	r.Spec = v1beta2.ModuleRolloutSpec{ModuleName: "keda", Channel: "regular", From: "1.0.0", To: version, Policy: policy, Sequence: 1}
 	return r
 }
 
-func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
+func TestAWarningDescribesTheEffectOfAnEditOfAReleaseMeta(t *testing.T) {
 	pinned, beta := desiredtest.Kyma("keda"), desiredtest.Kyma("keda")
 	pinned.Spec.Modules[0].Version = "1.0.0"
 	beta.Name, beta.UID, beta.Labels[shared.LabelBeta] = "beta", "beta", shared.ValueTrue
@@ -80,21 +80,21 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 		},
 		"no Kyma": {
 			informers: informed(0, pinned), after: desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
-			want: []string{"moves no Kyma from keda 1.0.0 to 1.1.0: there is none on channel regular"},
+			want: []string{"moves no Kyma from keda 1.0.0 to 1.1.0: there are none on channel regular"},
 		},
 		"under a policy": {
 			informers: informed(40, carefully(), brought("1.0.0", "all")), after: desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
 			want: []string{"moves 40 Kymas from keda 1.0.0 to 1.1.0 on channel regular, in 3 stages: canary (1), two (2), rest (37)"},
 		},
-		"under a policy that is too young for a rollout": {
+		"under a policy that has no rollout yet": {
 			informers: informed(40, carefully(), others), after: desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
 			want: []string{"moves 40 Kymas from keda 1.0.0 to 1.1.0 on channel regular at once"},
 		},
-		"a rollout that somebody made without a policy": {
+		"a rollout that was created without a policy": {
 			informers: informed(40, brought("1.1.0", "")), after: desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
 			want: []string{"moves 40 Kymas from keda 1.0.0 to 1.1.0 on channel regular, in 1 stage: rest (40)"},
 		},
-		"a rollout of this version that is there": {
+		"an existing rollout of this version": {
 			informers: informed(40, carefully(), brought("1.1.0", "all")), after: desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
 			want: []string{"moves 40 Kymas from keda 1.0.0 to 1.1.0 on channel regular, in 1 stage: rest (40)"},
 		},
@@ -106,7 +106,7 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 			informers: informed(2), before: desiredtest.ReleaseMeta("keda", "regular=1.0.0", "fast=1.0.0", "slow=1.0.0"),
 			after: desiredtest.ReleaseMeta("keda", "fast=1.2.0", "regular=1.1.0", "slow=1.0.0"),
 			want: []string{
-				"moves no Kyma from keda 1.0.0 to 1.2.0: there is none on channel fast",
+				"moves no Kyma from keda 1.0.0 to 1.2.0: there are none on channel fast",
 				"moves 2 Kymas from keda 1.0.0 to 1.1.0 on channel regular at once",
 			},
 		},
@@ -114,7 +114,7 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 			informers: informed(3), before: mandatory("1.0.0"), after: mandatory("1.1.0"),
 			want: []string{"moves 3 Kymas from keda 1.0.0 to 1.1.0 at once"},
 		},
-		"for those who may have it only": {
+		"for Kymas that may have the module only": {
 			informers: informed(3, beta), after: modified(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Beta = true }),
 			want: []string{"moves 1 Kyma from keda 1.0.0 to 1.1.0 on channel regular at once"},
 		},
@@ -145,7 +145,7 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 	}
 }
 
-func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
+func TestAWarningNamesTheSpanOfAChange(t *testing.T) {
 	for spread, want := range map[time.Duration]string{
 		0:                " at once",
 		5 * time.Minute:  ", spread over 5m",
@@ -159,7 +159,7 @@ func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
 	}
 }
 
-func TestWarningsOfAReleaseMetaAreAsLongAsTheAPIServerTakesThem(t *testing.T) {
+func TestWarningsStayWithinTheLimitsOfTheAPIServer(t *testing.T) {
 	policy := carefully()
 	policy.Spec.Stages[0].Name = strings.Repeat("ä", 200)
 	var before, after []string
@@ -171,7 +171,7 @@ func TestWarningsOfAReleaseMetaAreAsLongAsTheAPIServerTakesThem(t *testing.T) {
 	warned, err := v.ValidateUpdate(t.Context(), desiredtest.ReleaseMeta("keda", before...), desiredtest.ReleaseMeta("keda", after...))
 	require.NoError(t, err)
 	require.Len(t, warned, warningsAtMost+1)
-	require.Equal(t, "moves 5 channels more", warned[warningsAtMost])
+	require.Equal(t, "moves 5 more channels", warned[warningsAtMost])
 
 	warned, err = v.ValidateUpdate(t.Context(), desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
 	require.NoError(t, err)
@@ -180,9 +180,9 @@ func TestWarningsOfAReleaseMetaAreAsLongAsTheAPIServerTakesThem(t *testing.T) {
 	require.True(t, strings.HasPrefix(warned[0], "moves 3 Kymas") && strings.HasSuffix(warned[0], "ä…"), warned[0])
 }
 
-func TestAnEditOfAReleaseMetaPassesWhereItsEffectCannotBeSaid(t *testing.T) {
+func TestAnEditOfAReleaseMetaPassesIfItsEffectIsUnknown(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{
-		"the informers fail": func(context.Context) error { return errors.New("there is no such index") },
+		"the informers fail": func(context.Context) error { return errors.New("no such index") },
 		"they take too long": func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -203,7 +203,7 @@ func TestAnEditOfAReleaseMetaPassesWhereItsEffectCannotBeSaid(t *testing.T) {
 	}
 }
 
-func TestReleaseMetasAreAskedAboutAtEditsOfTheirSpecOnly(t *testing.T) {
+func TestTheWebhookIsAskedOnlyAboutSpecEditsOfReleaseMetas(t *testing.T) {
 	for _, entry := range (Options{}).webhooks() {
 		if !strings.HasPrefix(entry.Name, "modulereleasemeta.") {
 			continue

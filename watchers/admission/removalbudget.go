@@ -14,10 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// removalApprovals fills in who approves removals in a RemovalBudget, and when, as type approvals does for rollouts.
+// removalApprovals records who approves removals in a RemovalBudget, and when, like type approvals does for rollouts.
 type removalApprovals struct{ approver }
 
-// Default fills in the approvals that are new in a request, and refuses it if the user must not give one.
+// Default fills in the new approvals of a request, and refuses the request if the user must not give one of them.
 func (a removalApprovals) Default(ctx context.Context, content *unstructured.Unstructured) error {
 	before, after := &v1beta2.RemovalBudget{}, &v1beta2.RemovalBudget{}
 	request, isUpdate, err := a.decode(ctx, before, after)
@@ -43,8 +43,8 @@ func (a removalApprovals) Default(ctx context.Context, content *unstructured.Uns
 	return write(content, after.Spec.Approvals)
 }
 
-// signedRemovals signs the approvals that are not stored yet, and returns what they approve. Stored ones stay as they are and
-// in their order; to leave one out takes it back.
+// signedRemovals sets user and time on the new approvals, and returns what they approve. Stored approvals keep their
+// content and order. Leaving out an approval withdraws it.
 func signedRemovals(path *field.Path, stored, asked []v1beta2.RemovalApproval, user string, now metav1.Time) (what []string, problems field.ErrorList) {
 	added, missing := compared(stored, asked, user, givenForRemovals)
 	for _, i := range added {

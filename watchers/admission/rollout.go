@@ -21,7 +21,7 @@ type policies struct {
 	settings desired.Settings
 }
 
-// rollouts validates ModuleRollouts. Their approvals are a matter of type approvals.
+// rollouts validates ModuleRollouts. Type approvals handles their approvals.
 type rollouts struct {
 	permissive[*v1beta2.ModuleRollout]
 	settings desired.Settings
@@ -35,7 +35,7 @@ func (v policies) ValidateCreate(_ context.Context, policy *v1beta2.RolloutPolic
 	return nil, refused(shared.KindRolloutPolicy, policy, problemsOfPolicy(policy))
 }
 
-// ValidateUpdate refuses what ValidateCreate does. What does not touch the spec passes.
+// ValidateUpdate refuses what ValidateCreate refuses. Edits that do not change the spec pass.
 func (v policies) ValidateUpdate(_ context.Context, before, after *v1beta2.RolloutPolicy) (admission.Warnings, error) {
 	if passes(v.settings, after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
@@ -43,7 +43,7 @@ func (v policies) ValidateUpdate(_ context.Context, before, after *v1beta2.Rollo
 	return nil, refused(shared.KindRolloutPolicy, after, problemsOfPolicy(after))
 }
 
-// ValidateCreate refuses a rollout that could not go on.
+// ValidateCreate refuses a rollout that could not progress.
 func (v rollouts) ValidateCreate(_ context.Context, rollout *v1beta2.ModuleRollout) (admission.Warnings, error) {
 	if passes(v.settings, rollout) {
 		return nil, nil
@@ -51,8 +51,8 @@ func (v rollouts) ValidateCreate(_ context.Context, rollout *v1beta2.ModuleRollo
 	return nil, refused(shared.KindModuleRollout, rollout, problemsOfRollout(rollout))
 }
 
-// ValidateUpdate refuses mistakes that are new. One that is stored may be in a field that cannot be changed any more, and
-// must not hinder anybody from pausing or aborting the rollout.
+// ValidateUpdate refuses new mistakes. A stored mistake may be in an immutable field, and must not prevent anybody from
+// pausing or aborting the rollout.
 func (v rollouts) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleRollout) (admission.Warnings, error) {
 	if passes(v.settings, after) {
 		return nil, nil
@@ -77,7 +77,7 @@ func problemsOfRollout(rollout *v1beta2.ModuleRollout) field.ErrorList {
 	)
 }
 
-// problemsOfPlan are what the schema cannot say of a plan.
+// problemsOfPlan returns the problems of a plan that the schema cannot express.
 func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList {
 	problems := append(negative(path.Child("settleWithin"), plan.SettleWithin), negative(path.Child("soak"), plan.Soak)...)
 	for i, stage := range plan.Stages {
@@ -87,7 +87,7 @@ func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList 
 		problems = append(problems, negative(at.Child("soak"), stage.Soak)...)
 		if stage.Approval != nil && stage.Approval.Expires != nil && stage.Approval.Expires.Duration <= 0 {
 			problems = append(problems, field.Invalid(at.Child("approval", "expires"), stage.Approval.Expires.Duration.String(),
-				"must be longer than 0; leave it out to wait as long as it takes"))
+				"must be longer than 0; leave it out to wait without a limit"))
 		}
 	}
 	if promotion := plan.Promotion; promotion != nil {
@@ -100,7 +100,7 @@ func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList 
 	return problems
 }
 
-// unreadable refuses a selector that would select nothing, whatever it was meant to.
+// unreadable refuses an invalid selector, because it would select nothing.
 func unreadable(path *field.Path, selector *metav1.LabelSelector) field.ErrorList {
 	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 		return field.ErrorList{field.Invalid(path, selector, err.Error())}
@@ -115,7 +115,7 @@ func negative(path *field.Path, duration *metav1.Duration) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, duration.Duration.String(), "must not be negative")}
 }
 
-// noVersion refuses what a ModuleReleaseMeta could not give a channel.
+// noVersion refuses a version that a ModuleReleaseMeta could not give a channel.
 func noVersion(path *field.Path, version string) field.ErrorList {
 	if _, err := semver.StrictNewVersion(version); err != nil {
 		return field.ErrorList{field.Invalid(path, version, "must be a semantic version such as 1.2.3: "+err.Error())}

@@ -18,12 +18,12 @@ import (
 
 func taking(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 
-// unreadableSelector has an operator that there is not.
+// unreadableSelector returns a selector with an unknown operator.
 func unreadableSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "region", Operator: "Is", Values: []string{"eu"}}}}
 }
 
-// mistakes of plans, by what is refused below the path of the plan.
+// mistakes returns mistakes of plans, by the problem that is reported below the path of the plan.
 func mistakes() map[string]func(*v1beta2.RolloutPlan) {
 	return map[string]func(*v1beta2.RolloutPlan){
 		`settleWithin: Invalid value: "-1m0s": must not be negative`:           func(p *v1beta2.RolloutPlan) { p.SettleWithin = taking(-time.Minute) },
@@ -40,7 +40,7 @@ func mistakes() map[string]func(*v1beta2.RolloutPlan) {
 	}
 }
 
-// planned is a policy with the plan of inStages.
+// planned returns a policy with the plan of inStages.
 func planned(change func(*v1beta2.RolloutPolicy)) *v1beta2.RolloutPolicy {
 	policy := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: "kcp-system"}, Spec: v1beta2.RolloutPolicySpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, RolloutPlan: sound(),
@@ -49,7 +49,7 @@ func planned(change func(*v1beta2.RolloutPolicy)) *v1beta2.RolloutPolicy {
 	return policy
 }
 
-// sound is a plan without mistakes, whose rules of approval are not shared.
+// sound returns a plan without mistakes. Its approval rules are not shared with other plans.
 func sound() v1beta2.RolloutPlan {
 	plan := *inStages().Spec.Plan.DeepCopy()
 	plan.SettleWithin, plan.Soak = taking(0), taking(time.Hour)
@@ -63,7 +63,7 @@ func TestRolloutPolicies(t *testing.T) {
 	_, err := policies{}.ValidateCreate(ctx, planned(none))
 	require.NoError(t, err)
 	_, err = policies{}.ValidateCreate(ctx, &v1beta2.RolloutPolicy{})
-	require.NoError(t, err, "all is optional")
+	require.NoError(t, err, "all fields are optional")
 	wrong := map[string]func(*v1beta2.RolloutPolicy){
 		`spec.selector: Invalid value: {"matchExpressions":[{"key":"region","operator":"Is","values":["eu"]}]}: "Is" is not a valid label selector operator`: func(p *v1beta2.RolloutPolicy) {
 			p.Spec.Selector = unreadableSelector()
@@ -75,14 +75,14 @@ func TestRolloutPolicies(t *testing.T) {
 	for refused, change := range wrong {
 		t.Run(refused, func(t *testing.T) {
 			_, err := policies{}.ValidateCreate(ctx, planned(change))
-			require.True(t, apierrors.IsInvalid(err), "it is formed like an answer of the API server itself")
+			require.True(t, apierrors.IsInvalid(err), "the answer has the form of the API server's own")
 			require.ErrorContains(t, err, refused)
 			_, err = policies{}.ValidateUpdate(ctx, planned(none), planned(change))
 			require.ErrorContains(t, err, refused)
 			_, err = policies{}.ValidateUpdate(ctx, planned(change), planned(none))
-			require.NoError(t, err, "a mistake that is stored can be fixed")
+			require.NoError(t, err, "a stored mistake can be fixed")
 			_, err = policies{}.ValidateUpdate(ctx, planned(change), modified(planned(change), func(p *v1beta2.RolloutPolicy) { p.Labels = map[string]string{"a": "b"} }))
-			require.NoError(t, err, "a mistake that is stored does not hinder a label")
+			require.NoError(t, err, "a stored mistake does not prevent adding a label")
 		})
 	}
 }
@@ -112,19 +112,19 @@ func TestModuleRollouts(t *testing.T) {
 	for refused, change := range wrong {
 		t.Run(refused, func(t *testing.T) {
 			_, err := rollouts{}.ValidateCreate(ctx, with(change))
-			require.True(t, apierrors.IsInvalid(err), "it is formed like an answer of the API server itself")
+			require.True(t, apierrors.IsInvalid(err), "the answer has the form of the API server's own")
 			require.ErrorContains(t, err, refused)
 			_, err = rollouts{}.ValidateUpdate(ctx, with(), with(change))
 			require.ErrorContains(t, err, refused)
 			_, err = rollouts{}.ValidateUpdate(ctx, with(change), with(change, pause))
-			require.NoError(t, err, "it may be in a field that does not change any more")
+			require.NoError(t, err, "a stored mistake may be in an immutable field")
 			_, err = rollouts{}.ValidateUpdate(ctx, with(change), with(change, func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Soak = taking(-time.Millisecond) }))
-			require.ErrorContains(t, err, "spec.plan.soak", "a mistake that is stored is no excuse for another")
+			require.ErrorContains(t, err, "spec.plan.soak", "a stored mistake does not permit another one")
 		})
 	}
 }
 
-func TestWhatIsNotOursToJudgePasses(t *testing.T) {
+func TestObjectsOfOthersPass(t *testing.T) {
 	for name, change := range map[string]func(metav1.Object){
 		"a copy":              func(o metav1.Object) { o.SetAnnotations(map[string]string{desired.AnnotationSyncedFrom: "a/b"}) },
 		"of another instance": func(o metav1.Object) { o.SetLabels(map[string]string{shared.LabelManagedBy: "another"}) },
@@ -147,7 +147,7 @@ func TestWhatIsNotOursToJudgePasses(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsOfBoundedSize(t *testing.T) {
+func TestAnAnswerHasABoundedSize(t *testing.T) {
 	long := strings.Repeat("ü", 1<<20)
 	var problems field.ErrorList
 	for i := range 1000 {

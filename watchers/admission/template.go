@@ -30,8 +30,8 @@ func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTem
 	return nil, refused(shared.KindModuleTemplate, template, slices.Concat(descriptor.ValidateTemplate(template), nameless(template), noPriority(template)))
 }
 
-// ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What touches neither the
-// spec nor the priority passes, so that a template that was stored before can still be labelled and released.
+// ValidateUpdate refuses what ValidateCreate refuses, and a new version under the same name. Edits of neither the spec
+// nor the priority pass, so that a stored template can still be labeled and released.
 func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleTemplate) (admission.Warnings, error) {
 	if passes(v.settings, after) {
 		return nil, nil
@@ -50,9 +50,9 @@ func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.Modu
 	return nil, refused(shared.KindModuleTemplate, after, problems)
 }
 
-// movedInPlace refuses another version under the same name, where a ModuleReleaseMeta assigns versions to
-// channels: it names versions, and whoever is on one would get another. A template with a channel is the one file
-// of that channel, whose version moves.
+// movedInPlace refuses another version under the same name if ModuleReleaseMetas assign versions to channels. A release
+// meta refers to a version, and a Kyma on that version would get another one. A template with a channel is the one file
+// of that channel, so its version may change.
 func movedInPlace(before, after *v1beta2.ModuleTemplate) field.ErrorList {
 	if before.Spec.Channel != "" && after.Spec.Channel != "" {
 		return nil
@@ -62,21 +62,23 @@ func movedInPlace(before, after *v1beta2.ModuleTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "version"), fmt.Sprintf(
-		"must not change from %s to %q: a ModuleTemplate without spec.channel stays at its version; "+
-			"create another one for the other version", was, is))}
+		"must not change from %s to %q: a ModuleTemplate without spec.channel keeps its version; "+
+			"create another ModuleTemplate for the other version", was, is))}
 }
 
-// nameless refuses a default custom resource without a name. One that is stored already, or comes where there is no
-// webhook, gets the name of its Manifest (docs/contract.md#namespaces-and-defaults): that name tells nobody what it is for.
+// nameless refuses a default custom resource without a name. If the template is already stored, or there is no webhook,
+// the resource gets the name of its Manifest (docs/contract.md#namespaces-and-defaults). That name does not show what
+// the resource is for.
 func nameless(template *v1beta2.ModuleTemplate) field.ErrorList {
 	object, err := template.Spec.DefaultCR()
 	if err != nil || object == nil || object.GetName() != "" {
 		return nil
 	}
-	return field.ErrorList{field.Required(field.NewPath("spec", "data", "metadata", "name"), "of the default custom resource")}
+	return field.ErrorList{field.Required(field.NewPath("spec", "data", "metadata", "name"), "the default custom resource must have a name")}
 }
 
-// noPriority refuses an annotation that would have no effect. It is refused only when it is new.
+// noPriority refuses an unknown priority, which would have no effect. ValidateUpdate calls it only if the annotation
+// changed.
 func noPriority(template *v1beta2.ModuleTemplate) field.ErrorList {
 	if _, err := shared.IsHotFix(template.Annotations); err != nil {
 		at := field.NewPath("metadata", "annotations").Key(shared.AnnotationPriority)

@@ -14,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// Add registers all collectors, those with a series per Kyma and module only where perCluster says so, and has the manager
-// run what they need. It returns the collector that asks Temporal.
+// Add registers all collectors and lets the manager run those that poll. It registers the collector with a series per
+// Kyma and module only if perCluster is true. Add returns the collector that asks Temporal.
 func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registerer, settings desired.Settings, workflows WorkflowsOptions, perCluster bool) (*Workflows, error) {
 	overview, err := NewOverview(ctx, mgr.GetCache(), mgr.Elected(), settings, nil)
 	if err != nil {
@@ -33,18 +33,18 @@ func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registere
 	}
 	for _, each := range all {
 		if err := registry.Register(each); err != nil {
-			return nil, fmt.Errorf("register the metrics of the fleet: %w", err)
+			return nil, fmt.Errorf("register the fleet metrics: %w", err)
 		}
 	}
 	return asked, mgr.Add(asked)
 }
 
 const (
-	// pollEvery is how long after one answer what no informer knows is asked for again, and pollWithin bounds that.
+	// pollEvery is the interval between polls of what no informer has; pollWithin bounds each poll.
 	pollEvery, pollWithin = time.Minute, 30 * time.Second
 )
 
-// poll asks at once, and again and again until ctx is done. What could not be learned is logged as this message.
+// poll calls ask at once, and then regularly until ctx is done. It logs an error of ask with this message.
 func poll(ctx context.Context, log logr.Logger, message string, ask func(context.Context) error) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		within, cancel := context.WithTimeout(ctx, pollWithin)

@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// BenchmarkScrape is what one scrape of the leader's own metrics costs: of the states of 10,000 Kymas with three modules
-// each, of which one is mandatory, and of a catalog of 1,000 templates.
+// BenchmarkScrape measures one scrape of the leader's own metrics: the states of 10,000 Kymas with three modules each,
+// one of them mandatory, and a catalog of 1,000 templates.
 func BenchmarkScrape(b *testing.B) {
 	const kymas, modules = 10_000, 3
 	var objects []client.Object
@@ -71,8 +71,8 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// BenchmarkPerClusterSeries is what --per-cluster-metrics adds to one scrape of the leader with 1,000 Kymas of five modules:
-// series and bytes of the text format.
+// BenchmarkPerClusterSeries measures what --per-cluster-metrics adds to one scrape of the leader with 1,000 Kymas of
+// five modules: series and bytes of the text format.
 func BenchmarkPerClusterSeries(b *testing.B) {
 	const kymas, modules = 1_000, 5
 	var objects []client.Object

@@ -16,8 +16,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// Catalog exports from the cache, in the leader, how many mandatory modules there are (docs/contract.md#metrics)
-// and which removals wait: those of a change of the catalog that would remove too much, and those that the removal budget holds.
+// Catalog exports the number of mandatory modules (docs/contract.md#metrics) and the removals that wait: for an
+// approval of a catalog change that would remove too much, or for the removal budget. It reads the cache, and only the
+// leader exports it.
 type Catalog struct {
 	reader    client.Reader
 	leads     <-chan struct{}
@@ -26,8 +27,8 @@ type Catalog struct {
 	guarded   *prometheus.Desc
 }
 
-// NewCatalog returns a collector that reads templates and release metas from a cache. It exports nothing
-// before leads is closed.
+// NewCatalog returns a collector that reads templates and release metas from a cache. It exports nothing before leads
+// is closed.
 func NewCatalog(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *Catalog {
 	return &Catalog{
 		reader: reader, leads: leads, settings: settings.WithDefaults(),
@@ -41,7 +42,7 @@ func (c *Catalog) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.guarded
 }
 
-// collectTimeout bounds a scrape; the cache answers at once.
+// collectTimeout bounds a scrape. The cache normally answers at once.
 const collectTimeout = 5 * time.Second
 
 // Collect implements prometheus.Collector.

@@ -22,52 +22,52 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// certificatePage is the size of a page of Secrets' metadata.
+// certificatePage is the page size for listing the metadata of Secrets.
 const certificatePage = 500
 
-// CertificatesOptions are what Certificates needs.
+// CertificatesOptions configure Certificates.
 type CertificatesOptions struct {
-	// Secrets reads the control plane live.
+	// Secrets reads the control plane without a cache.
 	Secrets client.Reader
-	// Namespace has the certificates, and ListenerSecret is the name of the listener's.
+	// Namespace is the namespace of the certificates, and ListenerSecret the name of the listener's Secret.
 	Namespace, ListenerSecret string
 	// ManagedBy is the instance's value of the label `managed-by`.
 	ManagedBy string
-	// RenewBuffer is how long after its time a renewal is late.
+	// RenewBuffer is how long a renewal may be overdue before it counts as late.
 	RenewBuffer time.Duration
-	// ExpiryWindow is how long before its end the listener's certificate is close to it.
+	// ExpiryWindow is how long before its expiry the listener's certificate counts as close to expiry.
 	ExpiryWindow time.Duration
 	Log          logr.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
 
-// Certificates exports which agents' certificates should have been renewed, and whether the listener's is about to expire.
-// It reads the Secrets once a minute, in the leader, and a scrape reads nothing; of agents' Secrets it reads the metadata
-// only. What could not be read is not exported.
+// Certificates exports which agents' certificates should have been renewed, and whether the listener's certificate
+// expires soon. The leader reads the Secrets once a minute, and only the metadata of agents' Secrets; a scrape reads
+// nothing. Values that could not be read are not exported.
 type Certificates struct {
 	CertificatesOptions
 	notRenewed, closeToExpiry *prometheus.Desc
 
 	mu sync.Mutex
-	// renewals is when the certificates of agents are to be renewed, by Kyma; nil where that could not be read.
+	// renewals holds the renewal times of agents' certificates by Kyma; nil if they could not be read.
 	renewals map[string]time.Time
-	// listenerKnown is whether the listener's Secret was read, and listenerEnd when its certificate expires; zero where it
-	// has none that can be read.
+	// listenerKnown reports whether the listener's Secret was read. listenerEnd is the expiry of its certificate; zero
+	// if it has no valid certificate.
 	listenerKnown bool
 	listenerEnd   time.Time
 }
 
-// AddCertificates registers the collector, and has the manager run it.
+// AddCertificates registers the collector and lets the manager run it.
 func AddCertificates(mgr manager.Manager, registry prometheus.Registerer, o CertificatesOptions) error {
 	c := NewCertificates(o)
 	if err := registry.Register(c); err != nil {
-		return fmt.Errorf("register the metrics of certificates: %w", err)
+		return fmt.Errorf("register the certificate metrics: %w", err)
 	}
 	return mgr.Add(c)
 }
 
-// NewCertificates returns a collector, which is to be run by a manager.
+// NewCertificates returns a collector. A manager must run it.
 func NewCertificates(o CertificatesOptions) *Certificates {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -77,16 +77,16 @@ func NewCertificates(o CertificatesOptions) *Certificates {
 	}
 }
 
-// Start reads until ctx is done. It implements manager.Runnable.
+// Start reads the Secrets until ctx is done. It implements manager.Runnable.
 func (c *Certificates) Start(ctx context.Context) error {
-	poll(ctx, c.Log, "cannot read the certificates of agents and listener, will try again", c.read)
+	poll(ctx, c.Log, "read the certificates of agents and the listener, will try again", c.read)
 	return nil
 }
 
-// NeedLeaderElection is true: only the leader exports them.
+// NeedLeaderElection returns true, because only the leader exports these metrics.
 func (c *Certificates) NeedLeaderElection() bool { return true }
 
-// read reads once.
+// read reads all Secrets once.
 func (c *Certificates) read(ctx context.Context) error {
 	renewals, agentsErr := c.readAgents(ctx)
 	end, listenerErr := c.readListener(ctx)
@@ -111,7 +111,7 @@ func (c *Certificates) readAgents(ctx context.Context) (map[string]time.Time, er
 		}
 		for i := range secrets.Items {
 			secret := &secrets.Items[i]
-			// One that does not say it is not known to any agent yet.
+			// No agent uses a certificate without this annotation yet.
 			if at, err := time.Parse(time.RFC3339, secret.Annotations[certificates.AnnotationRenewal]); err == nil {
 				renewals[secret.Labels[shared.LabelKymaName]] = at
 			}
@@ -134,7 +134,7 @@ func (c *Certificates) readListener(ctx context.Context) (time.Time, error) {
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return time.Time{}, nil //nolint:nilerr // it is as good as none
+		return time.Time{}, nil //nolint:nilerr // an invalid certificate counts as none
 	}
 	return leaf.NotAfter, nil
 }

@@ -50,7 +50,7 @@ func TestCertificatesThatShouldHaveBeenRenewedAreExported(t *testing.T) {
 		listenerSecret(t, noon.Add(49*time.Hour)),
 	).Build()
 	c := certificatesOf(reader)
-	require.Empty(t, values(t, c), "who does not lead exports nothing")
+	require.Empty(t, values(t, c), "a process that does not lead exports nothing")
 	require.NoError(t, c.read(t.Context()))
 	require.Equal(t, map[string]float64{`lifecycle_mgr_self_signed_cert_not_renew{kyma_name="late"}`: 1, closeToExpiry: 0}, values(t, c))
 	problems, err := testutil.CollectAndLint(c)
@@ -59,7 +59,7 @@ func TestCertificatesThatShouldHaveBeenRenewedAreExported(t *testing.T) {
 	require.True(t, c.NeedLeaderElection())
 }
 
-func TestTheListenersCertificateIsCloseToExpiryWhereItExpiresSoonOrThereIsNone(t *testing.T) {
+func TestTheListenersCertificateIsCloseToExpiryIfItExpiresSoonOrIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		secrets []client.Object
 		want    float64
@@ -88,7 +88,7 @@ func (down) List(context.Context, client.ObjectList, ...client.ListOption) error
 	return errors.New("no connection")
 }
 
-func TestWhatCannotBeReadOfCertificatesIsNotExported(t *testing.T) {
+func TestUnreadableCertificatesAreNotExported(t *testing.T) {
 	c := certificatesOf(fake.NewClientBuilder().WithObjects(listenerSecret(t, noon.Add(time.Hour))).Build())
 	require.NoError(t, c.read(t.Context()))
 	require.NotEmpty(t, values(t, c))

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// follower is told of the objects of a kind, each by namespace and name.
+// follower receives the objects of one kind, each by namespace and name.
 type follower struct {
-	// set is told of an object as it is now, and whether that is from the list at start.
+	// set is called with the present object. listed is true if the object comes from the initial list.
 	set func(key string, object client.Object, listed bool)
-	// gone is told that there is none any more.
+	// gone is called when the object was deleted.
 	gone func(key string)
 }
 
-// follow tells a follower of every object of a kind and of every change.
+// follow calls the follower for every object of a kind and for every change.
 func follow(ctx context.Context, informers cache.Informers, kind client.Object, f follower) (toolscache.ResourceEventHandlerRegistration, error) {
 	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -33,7 +33,7 @@ func follow(ctx context.Context, informers cache.Informers, kind client.Object, 
 		AddFunc:    set,
 		UpdateFunc: func(_, now any) { set(now, false) },
 		DeleteFunc: func(last any) {
-			// Of an object that was deleted while nobody watched, only the key is sure to be known.
+			// Only the key is certain for an object that was deleted while the watch was interrupted.
 			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(last); err == nil {
 				f.gone(key)
 			}
@@ -45,12 +45,13 @@ func follow(ctx context.Context, informers cache.Informers, kind client.Object, 
 	return registration, nil
 }
 
-// allSynced tells whether all that was listed at start has been told: a part of the fleet would be taken for the whole.
+// allSynced reports whether the followers have received the whole initial list. Before that, they know only a part of
+// the fleet.
 func allSynced(following []toolscache.ResourceEventHandlerRegistration) bool {
 	return !slices.ContainsFunc(following, func(each toolscache.ResourceEventHandlerRegistration) bool { return !each.HasSynced() })
 }
 
-// isClosed tells whether this process leads.
+// isClosed reports whether this process leads.
 func isClosed(leads <-chan struct{}) bool {
 	select {
 	case <-leads:

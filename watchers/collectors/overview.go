@@ -20,16 +20,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// What lifecycle_mgr_clusters says beside the reasons why a cluster cannot be reached.
+// Values of lifecycle_mgr_clusters besides the reasons why a cluster is unreachable.
 const (
 	clusterReachable = "Reachable"
 	clusterUnknown   = "Unknown"
 	clusterOther     = "Other"
 )
 
-// Overview exports how many Kymas and Manifests are how, without a series for each: clusters by why they cannot be reached,
-// Manifests by module, version and state, and for how long the oldest is unsettled. It follows the events of the informers,
-// so that a scrape reads no object, and goes only over what is unsettled.
+// Overview exports counts without a series per Kyma or Manifest: clusters by the reason why they are unreachable,
+// Manifests by module, version and state, and the age of the oldest unsettled object. It follows the informers' events,
+// so a scrape reads no objects and only iterates over the unsettled ones.
 type Overview struct {
 	leads     <-chan struct{}
 	ours      func(labels map[string]string) bool
@@ -46,17 +46,18 @@ type Overview struct {
 	kymas, manifests map[string]unsettled
 }
 
-// moduleVersion is a wanted version of a module in a state.
+// moduleVersion is a desired version of a module, and its state.
 type moduleVersion struct{ module, version, state string }
 
-// unsettled is since when an object is unsettled. Where kyma is not empty and its cluster cannot be reached, it does not count.
+// unsettled records since when an object is unsettled. If kyma is set, the object does not count while that Kyma's
+// cluster is unreachable.
 type unsettled struct {
 	since time.Time
 	kyma  string
 }
 
 // NewOverview returns a collector that follows the informers of Kymas and Manifests. It exports nothing before leads is
-// closed. A nil now is time.Now.
+// closed. If now is nil, it uses time.Now.
 func NewOverview(ctx context.Context, informers cache.Informers, leads <-chan struct{}, settings desired.Settings, now func() time.Time) (*Overview, error) {
 	if now == nil {
 		now = time.Now
@@ -118,7 +119,7 @@ func (o *Overview) setManifest(key string, object client.Object, listed bool) {
 	isUnsettled := isUnsettledManifest(m)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// A cluster that cannot be reached says nothing about the version.
+	// An unreachable cluster does not change the recorded version.
 	o.versionOf.set(key, moduleVersion{m.ModuleName(), m.Spec.Version, string(m.Status.KnownState())})
 	kyma := ""
 	if !desired.InControlPlane(m) {
@@ -134,7 +135,7 @@ func (o *Overview) forgetManifest(key string) {
 	delete(o.manifests, key)
 }
 
-// reasonOf is what is known of a Kyma's cluster; empty where it has none.
+// reasonOf returns what is known about the reachability of a Kyma's cluster; empty if the Kyma has no cluster.
 func (o *Overview) reasonOf(kyma *v1beta2.Kyma) string {
 	remote := kyma.Status.Remote
 	switch {
@@ -151,7 +152,7 @@ func (o *Overview) reasonOf(kyma *v1beta2.Kyma) string {
 	}
 }
 
-// note notes since when an object is unsettled. The caller has locked mu.
+// note records since when an object is unsettled. The caller must hold mu.
 func (o *Overview) note(of map[string]unsettled, key, kyma string, ok, listed bool, object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) {
 	if !ok {
 		delete(of, key)
@@ -168,7 +169,7 @@ func (o *Overview) note(of map[string]unsettled, key, kyma string, ok, listed bo
 	of[key] = known
 }
 
-// unsettledSince is since when an object that is listed at start is unsettled, as far as it says so itself.
+// unsettledSince returns since when a listed object is unsettled, as far as its status shows.
 func unsettledSince(object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) time.Time {
 	if deleted := object.GetDeletionTimestamp(); deleted != nil {
 		return deleted.Time
@@ -189,7 +190,7 @@ func unsettledSince(object client.Object, conditions []metav1.Condition, last *v
 	}
 }
 
-// isUnsettledKyma tells whether something is being done for a Kyma, or should be.
+// isUnsettledKyma reports whether work for a Kyma is in progress or due.
 func isUnsettledKyma(kyma *v1beta2.Kyma) bool {
 	switch {
 	case kyma.IsSkipReconciliation():
@@ -203,7 +204,7 @@ func isUnsettledKyma(kyma *v1beta2.Kyma) bool {
 	}
 }
 
-// isUnsettledManifest tells the same for a Manifest.
+// isUnsettledManifest reports whether work for a Manifest is in progress or due.
 func isUnsettledManifest(m *v1beta2.Manifest) bool {
 	switch {
 	case m.IsSkipReconciliation() || m.IsUnmanaged():
@@ -251,7 +252,7 @@ func (o *Overview) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// census counts objects by what they say.
+// census counts objects by value.
 type census[K comparable] struct {
 	of    map[string]K
 	count map[K]int

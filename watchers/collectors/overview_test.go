@@ -29,7 +29,7 @@ func overviewOf(t *testing.T, held *fleettest.Cache, leads <-chan struct{}) *Ove
 	return o
 }
 
-// values are the series of a collector, as they are written in an exposition.
+// values returns the series of a collector, in the text format.
 func values(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -114,7 +114,7 @@ func TestTheLeaderCountsClustersByWhyTheyCannotBeReached(t *testing.T) {
 	leads := make(chan struct{})
 	o := overviewOf(t, held, leads)
 	held.Run(t)
-	require.Empty(t, values(t, o), "who does not lead exports nothing")
+	require.Empty(t, values(t, o), "a process that does not lead exports nothing")
 	close(leads)
 	soon(t, o, map[string]float64{
 		ofClusters("Reachable"): 2, ofClusters("UnreachableTLS"): 1, ofClusters("Unknown"): 1, ofClusters("Other"): 1,
@@ -146,7 +146,7 @@ func TestManifestsAreCountedByVersionAndState(t *testing.T) {
 	}, 30*time.Second, time.Millisecond, "nothing is left behind")
 }
 
-func TestTheOldestUnsettledObjectSaysForHowLongItIsSo(t *testing.T) {
+func TestTheAgeOfTheOldestUnsettledObjectIsExported(t *testing.T) {
 	stuck := manifestOf("one", "1.0.0", shared.StateProcessing, false)
 	stuck.Status.Conditions = []metav1.Condition{
 		{Type: "Resources", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))},

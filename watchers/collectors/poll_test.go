@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsPolledIsAskedForOnceAMinuteAndNeverForLong(t *testing.T) {
+func TestPollsRunOnceAMinuteAndAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
@@ -25,7 +25,7 @@ func TestWhatIsPolledIsAskedForOnceAMinuteAndNeverForLong(t *testing.T) {
 			case 1:
 				return nil
 			case 2:
-				<-within.Done() // it does not answer
+				<-within.Done() // no answer
 				return within.Err()
 			default:
 				cancel()
@@ -33,10 +33,10 @@ func TestWhatIsPolledIsAskedForOnceAMinuteAndNeverForLong(t *testing.T) {
 			}
 		})
 		require.Equal(t, []time.Duration{0, time.Minute, 2*time.Minute + 30*time.Second}, asked)
-		require.Len(t, logged, 1, "also that it took too long, but not that we end")
+		require.Len(t, logged, 1, "a timeout is logged, the end of the process is not")
 		require.Contains(t, logged[0], "deadline exceeded")
 	})
-	poll(ended(), logr.Discard(), "", func(context.Context) error { require.Fail(t, "it has ended"); return nil })
+	poll(ended(), logr.Discard(), "", func(context.Context) error { require.Fail(t, "the context has ended"); return nil })
 }
 
 func ended() context.Context {

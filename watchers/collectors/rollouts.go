@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// Rollouts exports from the cache, in the leader, how the newest rollout of each channel is. Those before it are over, or
-// superseded by it.
+// Rollouts exports the state of the newest rollout of each channel. Earlier rollouts have ended or are superseded. It
+// reads the cache, and only the leader exports it.
 type Rollouts struct {
 	reader          client.Reader
 	leads           <-chan struct{}
@@ -49,7 +49,7 @@ func (c *Rollouts) Collect(out chan<- prometheus.Metric) {
 	for _, r := range c.newest(all.Items) {
 		about := []string{r.Namespace, r.Name, r.Spec.ModuleName, r.Spec.Channel, r.Spec.To}
 		if r.Status.Phase == "" {
-			continue // its first step is to come
+			continue // its first step has not run yet
 		}
 		out <- prometheus.MustNewConstMetric(c.phase, prometheus.GaugeValue, 1, append(about, string(r.Status.Phase))...)
 		for state, clusters := range clustersOf(r) {
@@ -58,7 +58,7 @@ func (c *Rollouts) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// newest are the newest rollouts of their channels: of those that policies had made, and of the others.
+// newest returns the newest rollouts of each channel, separately for rollouts of policies and for others.
 func (c *Rollouts) newest(all []v1beta2.ModuleRollout) []*v1beta2.ModuleRollout {
 	type channel struct {
 		namespace, module, channel string
@@ -82,8 +82,8 @@ func (c *Rollouts) newest(all []v1beta2.ModuleRollout) []*v1beta2.ModuleRollout 
 	return newest
 }
 
-// clustersOf is how many clusters of all stages of a rollout are in each state; those that are released and in none of the
-// others are updating.
+// clustersOf returns the number of clusters of a rollout by state, over all stages. A released cluster that is in no
+// other state is updating.
 func clustersOf(r *v1beta2.ModuleRollout) map[string]int32 {
 	counts := map[string]int32{}
 	for _, stage := range r.Status.Stages {

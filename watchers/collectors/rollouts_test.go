@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// rolling is a rollout of keda to a channel, in a phase.
+// rolling returns a rollout of keda to a channel, in a phase.
 func rolling(channel, to string, sequence int64, phase v1beta2.RolloutPhase, stages ...v1beta2.RolloutStageStatus) *v1beta2.ModuleRollout {
 	return &v1beta2.ModuleRollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: "keda-" + channel + "-" + to},

@@ -7,13 +7,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// series is one time series: the metric and the values of its labels.
+// series is one time series: a metric and the values of its labels.
 type series struct {
 	of     *metrics.Family
 	values [metrics.MaxStateLabels]string
 }
 
-// seriesOf is the series of a metric with these values of the labels.
+// seriesOf returns the series of a metric with these label values.
 func seriesOf(f *metrics.Family, values ...string) series {
 	made := series{of: f}
 	copy(made.values[:], values)
@@ -22,11 +22,11 @@ func seriesOf(f *metrics.Family, values ...string) series {
 
 func (s *series) labels() []string { return s.values[:s.of.LabelCount] }
 
-// seriesByObject keeps the series of many objects, each of which has none once it is deleted. It may be shared.
+// seriesByObject holds the series of many objects, until the objects are deleted. It is safe for concurrent use.
 type seriesByObject struct {
 	mu sync.Mutex
 	of map[string][]series
-	// uses are how many objects say the same: Kymas of equal name in two namespaces.
+	// uses counts the objects with equal series, such as Kymas of the same name in two namespaces.
 	uses map[series]int
 }
 
@@ -34,7 +34,7 @@ func newSeriesByObject() *seriesByObject {
 	return &seriesByObject{of: map[string][]series{}, uses: map[series]int{}}
 }
 
-// set says which series an object has now; none where it is gone.
+// set replaces the series of an object. Without series, the object is forgotten.
 func (s *seriesByObject) set(object string, now ...series) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// States exports the states of Kymas, their modules and the mandatory ones (docs/contract.md#metrics). Each Kyma and each
-// module has one series, that of its present state, with the value 1. They follow the events of the informers, so that a
-// scrape reads no object. Every process with watchers follows them, and only the leader exports them: nothing is counted
-// twice, and a new leader knows them all.
+// States exports the states of Kymas, their modules and mandatory modules (docs/contract.md#metrics). Each Kyma and
+// each module has one series, for its present state, with the value 1. States follows the informers' events, so a
+// scrape reads no objects. Every process with watchers follows them, but only the leader exports them. Nothing is thus
+// counted twice, and a new leader is complete at once.
 type States struct {
 	leads <-chan struct{}
 	ours  func(labels map[string]string) bool
@@ -46,7 +46,7 @@ func NewStates(ctx context.Context, informers cache.Informers, leads <-chan stru
 	return s, nil
 }
 
-// follow keeps the series of the objects of a kind.
+// follow maintains the series of the objects of a kind.
 func (s *States) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []series) error {
 	registration, err := follow(ctx, informers, kind, follower{
 		set: func(key string, object client.Object, _ bool) {
@@ -61,7 +61,7 @@ func (s *States) follow(ctx context.Context, informers cache.Informers, kind cli
 	return nil
 }
 
-// ofKyma are the series of a Kyma and its modules.
+// ofKyma returns the series of a Kyma and its modules.
 func (s *States) ofKyma(object client.Object) []series {
 	kyma, ok := object.(*v1beta2.Kyma)
 	if !ok || !s.ours(kyma.Labels) || desired.IsSyncedCopy(kyma) {
@@ -76,7 +76,7 @@ func (s *States) ofKyma(object client.Object) []series {
 	return found
 }
 
-// ofManifest is the series of a mandatory module, which no Kyma's status shows.
+// ofManifest returns the series of a mandatory module, which no Kyma's status shows.
 func (s *States) ofManifest(object client.Object) []series {
 	m, ok := object.(*v1beta2.Manifest)
 	if !ok || m.Labels[shared.LabelMandatoryModule] != shared.ValueTrue || !s.ours(m.Labels) {
@@ -106,7 +106,7 @@ func (s *States) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// shootOf is the name of the remote cluster: the first part of its domain.
+// shootOf returns the name of the remote cluster, which is the first part of its domain.
 func shootOf(kyma *v1beta2.Kyma) string {
 	name, _, _ := strings.Cut(kyma.Annotations[shared.AnnotationSKRDomain], ".")
 	return name

@@ -24,14 +24,14 @@ func stateMetrics(tb testing.TB, held *fleettest.Cache, leads <-chan struct{}) *
 	return metrics
 }
 
-// leading is a channel that says that this process leads.
+// leading returns a channel that marks this process as the leader.
 func leading() <-chan struct{} {
 	leads := make(chan struct{})
 	close(leads)
 	return leads
 }
 
-// exported requires that the state metrics are soon these, without their comments.
+// exported requires that the state metrics soon equal these lines, without comments.
 func exported(t *testing.T, metrics prometheus.Collector, want ...string) {
 	t.Helper()
 	expected := strings.Builder{}
@@ -87,14 +87,14 @@ func TestTheLeaderExportsOneSeriesPerKymaAndModule(t *testing.T) {
 	leads := make(chan struct{})
 	metrics := stateMetrics(t, held, leads)
 	held.Run(t)
-	require.Zero(t, testutil.CollectAndCount(metrics), "who does not lead exports nothing")
-	close(leads) // a new leader has followed all the time
+	require.Zero(t, testutil.CollectAndCount(metrics), "a process that does not lead exports nothing")
+	close(leads) // a new leader has followed the events all along
 	exported(t, metrics, kymaWarns, eventingWarns, kedaReady, mustReady)
 	_, err := testutil.CollectAndLint(metrics)
 	require.NoError(t, err)
 }
 
-func TestStateMetricsFollowEveryChangeAndLeaveNothingBehind(t *testing.T) {
+func TestStateMetricsFollowEveryChange(t *testing.T) {
 	kyma, must := shown(), mandatoryOf(0)
 	held := fleettest.NewCache(t, desiredtest.Scheme(), kyma, must)
 	metrics := stateMetrics(t, held, leading())
@@ -122,8 +122,8 @@ func TestStateMetricsFollowEveryChangeAndLeaveNothingBehind(t *testing.T) {
 	require.Empty(t, metrics.objects.uses)
 }
 
-// Names of Kymas are unique in a namespace only. What two of them say alike must not make a scrape fail.
-func TestWhatTwoKymasSayAlikeIsExportedOnceUntilBothAreGone(t *testing.T) {
+// Kyma names are unique only within a namespace. Equal series of two Kymas must not make a scrape fail.
+func TestEqualSeriesOfTwoKymasAreExportedOnceUntilBothAreGone(t *testing.T) {
 	kyma, duplicate := shown(), shown()
 	duplicate.Namespace, duplicate.UID = "elsewhere", "twin"
 	held := fleettest.NewCache(t, desiredtest.Scheme(), kyma, duplicate)

@@ -19,13 +19,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
-// passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.
+// passPage is the page size for reading a sweep's history, and passPages the maximum number of pages. A pass takes a
+// few events.
 const passPage, passPages = 20, 5
 
 // mostHeld bounds how many paused and failing workflows are listed.
 const mostHeld = 1000
 
-// WorkflowsOptions are what Workflows needs.
+// WorkflowsOptions configure Workflows.
 type WorkflowsOptions struct {
 	Temporal  workflowservice.WorkflowServiceClient
 	Namespace string
@@ -37,23 +38,23 @@ type WorkflowsOptions struct {
 	Now func() time.Time
 }
 
-// Workflows exports how many workflows are open and how far behind the sweep is. It asks Temporal once a minute, in the
-// leader, and a scrape asks nothing. What could not be learned is not exported.
+// Workflows exports how many workflows are open, how many make no progress, and how far the sweep is behind. The leader
+// asks Temporal once a minute; a scrape asks nothing. Values that could not be read are not exported.
 type Workflows struct {
 	WorkflowsOptions
 	open, held, lag, interval *prometheus.Desc
 
 	mu    sync.Mutex
 	began time.Time
-	// counts are the open workflows by type; nil where that is not known.
+	// counts holds the number of open workflows by type; nil if unknown.
 	counts map[string]int64
-	// onHold are the workflows that make no progress until somebody helps; nil if that is not known.
+	// onHold holds the workflows that make no progress until somebody intervenes; nil if unknown.
 	onHold []visibility.HeldWorkflow
-	// passed is when a pass last ended in the shard where that is longest ago; zero where that is not known.
+	// passed is when the last pass ended, in the shard with the longest gap; zero if unknown.
 	passed time.Time
 }
 
-// NewWorkflows returns a collector, which is to be run by a manager.
+// NewWorkflows returns a collector. A manager must run it.
 func NewWorkflows(o WorkflowsOptions) *Workflows {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -61,20 +62,20 @@ func NewWorkflows(o WorkflowsOptions) *Workflows {
 	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), held: metrics.HeldWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
 }
 
-// Start asks until ctx is done: each time for a count per type, and a page of history per shard of the sweep. It implements
-// manager.Runnable.
+// Start polls until ctx is done. Each poll asks for a count per workflow type and a page of history per shard of the
+// sweep. It implements manager.Runnable.
 func (w *Workflows) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.began = w.Now()
 	w.mu.Unlock()
-	poll(ctx, w.Log, "cannot measure workflows, will try again", w.ask)
+	poll(ctx, w.Log, "count workflows and read the sweeps' histories, will try again", w.ask)
 	return nil
 }
 
-// NeedLeaderElection is true: only the leader exports them.
+// NeedLeaderElection returns true, because only the leader exports these metrics.
 func (w *Workflows) NeedLeaderElection() bool { return true }
 
-// ask asks once.
+// ask asks Temporal once.
 func (w *Workflows) ask(ctx context.Context) error {
 	counts, countErr := w.count(ctx)
 	found, heldErr := w.findHeld(ctx)
@@ -99,8 +100,8 @@ func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
 	return counts, nil
 }
 
-// findHeld lists the workflows that make no progress until somebody helps, up to mostHeld. It returns nil if the server does
-// not know.
+// findHeld lists the workflows that make no progress until somebody intervenes, up to mostHeld. It returns nil if the
+// server does not support the query.
 func (w *Workflows) findHeld(ctx context.Context) ([]visibility.HeldWorkflow, error) {
 	held, err := visibility.Ask(visibility.Held(kick.Workflows()...), func(query string) ([]visibility.HeldWorkflow, error) {
 		found, err := w.Temporal.ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: w.Namespace, Query: query, PageSize: mostHeld})
@@ -116,14 +117,14 @@ func (w *Workflows) findHeld(ctx context.Context) ([]visibility.HeldWorkflow, er
 	return held, nil
 }
 
-// Held returns the workflows that made no progress when Temporal was last asked.
+// Held returns the workflows that made no progress at the last poll.
 func (w *Workflows) Held() []visibility.HeldWorkflow {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.onHold
 }
 
-// lastPass is when a pass ended last, in the shard where that is longest ago.
+// lastPass returns when the last pass ended, in the shard with the longest gap.
 func (w *Workflows) lastPass(ctx context.Context) (time.Time, error) {
 	oldest := time.Time{}
 	for shard := range w.Shards {
@@ -136,8 +137,8 @@ func (w *Workflows) lastPass(ctx context.Context) (time.Time, error) {
 	return oldest, nil
 }
 
-// lastPassOf is when a pass of a shard ended last. Where the present run has none, or has it further back than is read, that
-// is when the run began; where there is no run, when this process did.
+// lastPassOf returns when a shard's last pass ended. If the present run has no pass, or none within the pages read, it
+// returns the time of the oldest event read. If there is no run, it returns when this process began.
 func (w *Workflows) lastPassOf(ctx context.Context, shard int) (time.Time, error) {
 	request := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 		Namespace: w.Namespace, Execution: &common.WorkflowExecution{WorkflowId: kick.SweepWorkflowID(shard)}, MaximumPageSize: passPage,

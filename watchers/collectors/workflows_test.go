@@ -22,16 +22,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
-// server is a Temporal of which the answers are given.
+// server is a Temporal with fixed answers.
 type server struct {
 	workflowservice.WorkflowServiceClient
 	counts map[string]int64
-	// histories are the pages of the sweeps, the newest first.
+	// histories holds the pages of the sweeps' histories, newest first.
 	histories map[string][][]*history.HistoryEvent
-	// held are what the server finds that is paused or failing.
+	// held holds the paused and failing workflows.
 	held []*workflowpb.WorkflowExecutionInfo
 	err  error
-	// heldErr is the server's answer to the query for these.
+	// heldErr is the server's answer to the query for held workflows.
 	heldErr error
 }
 
@@ -87,10 +87,10 @@ func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
 
 	s.err = errors.New("no connection")
 	require.Error(t, w.ask(t.Context()))
-	require.NotContains(t, values(t, w), `lifecycle_mgr_open_workflows{type="KymaWorkflow"}`, "what is not known is not exported")
+	require.NotContains(t, values(t, w), `lifecycle_mgr_open_workflows{type="KymaWorkflow"}`, "an unknown value is not exported")
 
 	idle := NewWorkflows(WorkflowsOptions{Temporal: s})
-	require.Empty(t, values(t, idle), "who does not lead exports nothing")
+	require.Empty(t, values(t, idle), "a process that does not lead exports nothing")
 }
 
 func TestTheLeaderCountsWorkflowsThatMakeNoProgress(t *testing.T) {
@@ -125,14 +125,14 @@ func TestTheLeaderCountsWorkflowsThatMakeNoProgress(t *testing.T) {
 	}, w.Held())
 
 	s.heldErr = serviceerror.NewInvalidArgument("no such search attribute")
-	require.NoError(t, w.ask(t.Context()), "an earlier server")
+	require.NoError(t, w.ask(t.Context()), "an earlier server does not know the query")
 	require.NotContains(t, values(t, w), `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`)
 	s.heldErr = errors.New("no connection")
 	require.ErrorContains(t, w.ask(t.Context()), "list paused and failing workflows: no connection")
-	require.NotContains(t, values(t, w), `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`, "what is not known is not exported")
+	require.NotContains(t, values(t, w), `lifecycle_mgr_held_workflows{reason="Paused",type="KymaWorkflow"}`, "an unknown value is not exported")
 }
 
-func TestTheSweepIsAsFarBehindAsItsSlowestShard(t *testing.T) {
+func TestTheSweepLagIsTheLagOfItsSlowestShard(t *testing.T) {
 	const done, started, begins = enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
 	s := &server{histories: map[string][][]*history.HistoryEvent{
 		"sweep/00": {{event(started, time.Minute), event(done, 2*time.Minute), event(done, 9*time.Hour)}},
@@ -145,8 +145,8 @@ func TestTheSweepIsAsFarBehindAsItsSlowestShard(t *testing.T) {
 		return values(t, w)["lifecycle_mgr_sweep_lag_seconds{}"]
 	}
 	require.InDelta(t, 120, lag(1), 0)
-	require.InDelta(t, 420, lag(2), 0, "also where that is on the next page")
+	require.InDelta(t, 420, lag(2), 0, "also if the event is on the next page")
 	require.InDelta(t, 420, lag(3), 0)
 	delete(s.histories, "sweep/01")
-	require.InDelta(t, 180, lag(3), 0, "a run without a pass counts from its start, a sweep that is not there from ours")
+	require.InDelta(t, 180, lag(3), 0, "a run without a pass counts from its start, a missing sweep from the start of this process")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// approvalRequest names a template or release meta that may carry the marks of a removal guard that is over.
+// approvalRequest names a template or release meta that may carry outdated marks of the removal guard.
 type approvalRequest struct {
 	Kind string
 	types.NamespacedName
@@ -28,9 +28,9 @@ type approvalRequest struct {
 
 type approvalQueue = workqueue.TypedRateLimitingInterface[approvalRequest]
 
-// addApprovals takes the marks of the removal guard off templates and release metas that changed since: an approval is for
-// one change, and must not be found again when the same change is made later. It notes on them what somebody approved in the
-// RemovalBudget: that wakes the Kymas concerned as any change of the catalog does.
+// addApprovals removes the removal guard's marks from templates and release metas that have changed since. An approval
+// is for one change, and must not apply again if somebody makes the same change later. addApprovals also records on
+// these objects what was approved in the RemovalBudget; that wakes the Kymas concerned, like any catalog change.
 func (c *controllers) addApprovals(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[approvalRequest](mgr).Named("held-removal").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, approvalHandler[*v1beta2.ModuleReleaseMeta](c, shared.KindModuleReleaseMeta))).
@@ -66,14 +66,14 @@ func isMarked(object client.Object) bool {
 	return annotations[desired.AnnotationGuardedRemoval] != "" || annotations[desired.AnnotationGuardedChange] != ""
 }
 
-// addMarked asks for all objects that have marks. What cannot be listed is found by the next change of the RemovalBudget, or at
-// the next start.
+// addMarked requests all objects with marks. If listing fails, the next change of the RemovalBudget or the next start
+// repeats it.
 func (c *controllers) addMarked(ctx context.Context, q approvalQueue) {
 	var metas v1beta2.ModuleReleaseMetaList
 	var templates v1beta2.ModuleTemplateList
 	for _, list := range []client.ObjectList{&metas, &templates} {
 		if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "find what an approval in the RemovalBudget may be about")
+			log.FromContext(ctx).Error(err, "list the objects that an approval in the RemovalBudget may concern")
 			return
 		}
 	}
@@ -89,7 +89,7 @@ func (c *controllers) addMarked(ctx context.Context, q approvalQueue) {
 	}
 }
 
-// keepMarks removes the marks from an object that changed since, or notes whether the removals are approved.
+// keepMarks removes the marks from an object that has changed since, or records whether the removals are approved.
 func (c *controllers) keepMarks(ctx context.Context, req approvalRequest) (reconcile.Result, error) {
 	var object client.Object = &v1beta2.ModuleTemplate{}
 	if req.Kind == shared.KindModuleReleaseMeta {

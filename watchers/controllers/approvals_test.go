@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestTheMarksOfARemovalGuardGoWithTheChangeThatTheyWereAbout(t *testing.T) {
+func TestTheRemovalGuardsMarksAreRemovedWithTheirChange(t *testing.T) {
 	ctx := context.Background()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	meta.Annotations = map[string]string{
@@ -33,7 +33,7 @@ func TestTheMarksOfARemovalGuardGoWithTheChangeThatTheyWereAbout(t *testing.T) {
 	require.Empty(t, cluster.Writes())
 }
 
-// approving has approved one change.
+// approving approves one change.
 type approving string
 
 func (a approving) Keep(context.Context) (time.Duration, error) { return 0, nil }
@@ -41,7 +41,7 @@ func (a approving) Approves(_ context.Context, change string, noted bool) (bool,
 	return noted && change == string(a), nil
 }
 
-func TestAnApprovalInTheRemovalBudgetIsNotedOnWhatItIsAbout(t *testing.T) {
+func TestAnApprovalInTheRemovalBudgetIsRecordedOnTheChangedObject(t *testing.T) {
 	ctx := context.Background()
 	settings := desired.Settings{}.WithDefaults()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
@@ -56,10 +56,10 @@ func TestAnApprovalInTheRemovalBudgetIsNotedOnWhatItIsAbout(t *testing.T) {
 		require.NoError(t, cluster.Get(ctx, client.ObjectKeyFromObject(meta), meta))
 		return meta.Annotations[desired.AnnotationApprovedRemoval]
 	}
-	require.Empty(t, keep(), "another change is approved")
+	require.Empty(t, keep(), "only another change is approved")
 	c.budget = approving("7")
 	require.Equal(t, "7", keep())
 	c.budget = approving("")
-	require.Empty(t, keep(), "it was taken back, or somebody forged it")
+	require.Empty(t, keep(), "the approval was withdrawn or forged")
 	require.Equal(t, "7", meta.Annotations[desired.AnnotationGuardedRemoval])
 }

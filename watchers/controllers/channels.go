@@ -19,13 +19,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// channelsRequest names a release meta whose column of channels is not as it should be.
+// channelsRequest names a release meta with an outdated channels column.
 type channelsRequest struct{ types.NamespacedName }
 
 type channelsQueue = workqueue.TypedRateLimitingInterface[channelsRequest]
 
-// addChannels keeps the annotation that `kubectl get modulereleasemetas` shows as the column of channels: a column can
-// show one field, and the channels are a list.
+// addChannels maintains the annotation that `kubectl get modulereleasemetas` shows as the channels column. A column can
+// show only one field, but the channels are a list.
 func (c *controllers) addChannels(mgr manager.Manager) error {
 	add := func(meta *v1beta2.ModuleReleaseMeta, q channelsQueue) {
 		if c.wrongChannels(meta) {
@@ -44,8 +44,8 @@ func (c *controllers) addChannels(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[channelsRequest](c.showChannels))
 }
 
-// wrongChannels tells whether the column of a release meta of this instance says something else than its spec. That of
-// a synced copy is kept where it is synced.
+// wrongChannels reports whether the column of a release meta of this instance differs from its spec. The column of a
+// synced copy is maintained where the original is.
 func (c *controllers) wrongChannels(meta *v1beta2.ModuleReleaseMeta) bool {
 	return c.settings.Ours(meta.Labels) && !desired.IsSyncedCopy(meta) && meta.DeletionTimestamp.IsZero() &&
 		meta.Annotations[shared.AnnotationChannels] != desired.ChannelsColumn(meta)

@@ -30,7 +30,7 @@ func TestAReleaseMetaShowsItsChannelsInAColumn(t *testing.T) {
 	require.Equal(t, "fast=1.2.0 regular=1.1.0", show())
 	cluster.Forget()
 	show()
-	require.Empty(t, cluster.Writes(), "it is written once")
+	require.Empty(t, cluster.Writes(), "the annotation is written once")
 
 	meta.Spec.Channels = append(meta.Spec.Channels, v1beta2.ChannelVersion{Channel: "beta", Version: "2.0.0"})
 	require.NoError(t, cluster.Update(ctx, meta))
@@ -38,5 +38,5 @@ func TestAReleaseMetaShowsItsChannelsInAColumn(t *testing.T) {
 	meta.Spec.Channels, meta.Spec.Mandatory = nil, &v1beta2.MandatoryVersion{Version: "1.0.0"}
 	require.NoError(t, cluster.Update(ctx, meta))
 	require.Empty(t, show(), "the version of a mandatory module has its own column")
-	require.False(t, c.wrongChannels(theirs), "what another instance manages is its own")
+	require.False(t, c.wrongChannels(theirs), "another instance manages its own release metas")
 }

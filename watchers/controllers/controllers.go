@@ -1,17 +1,18 @@
-// Package controllers writes what the catalog and Watchers in the control plane need besides kicks. Only the leader runs it; Add is
-// the entry point.
+// Package controllers contains the controllers that write to catalog objects, Watchers and RemovalBudgets in the
+// control plane. Kicks of workflows are sent by package watchers. Only the leader runs these controllers. Add is the
+// entry point.
 //
-//	mandatory.go  keeps what makes a module mandatory, by a finalizer, until the module is removed everywhere
-//	approvals.go  takes the marks of a removal guard off when the change that they were about is over, and notes approvals
-//	removalbudget.go keeps the status of the RemovalBudget
-//	channels.go   shows the channels of release metas in a column of kubectl
-//	rollouts.go   makes a rollout when a release meta gives a channel another version, where a policy is for it
-//	policies.go   says in the status of a policy what it decides about
-//	watchers.go   lets Watchers be deleted where there are no events
-//	patch.go      how all of them write
+//	mandatory.go     keeps a finalizer on objects that make a module mandatory, until the module is removed everywhere
+//	approvals.go     removes the removal guard's marks once their change is over, and records approvals
+//	removalbudget.go maintains the status of the RemovalBudget
+//	channels.go      shows the channels of release metas in a kubectl column
+//	rollouts.go      creates a ModuleRollout when a release meta gives a channel another version and a policy matches
+//	policies.go      reports in the status of a policy how many channels it decides about
+//	watchers.go      lets Watchers be deleted if events are disabled
+//	patch.go         the patch that all controllers write with
 //
-// Each controller reconciles one object from what it reads, so that an event that is missed or doubled costs time only.
-// Objects of other instances are never written. What kicks workflows is in package watchers.
+// Each controller reconciles one object from what it reads, so a missed or duplicate event costs only time. No
+// controller writes objects of other instances.
 package controllers
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Add registers all controllers with a manager. They start when this process becomes the leader. Analysed is true where a
-// Prometheus is configured for rollouts. Budget may be nil: then there is no RemovalBudget.
+// Add registers all controllers with a manager. They start when this process becomes the leader. analysed is true if a
+// Prometheus is configured for rollouts. budget may be nil; then there is no RemovalBudget.
 func Add(mgr manager.Manager, settings desired.Settings, analysed bool, budget RemovalBudget) error {
 	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), status: mgr.GetClient().Status()}
 	c.analysed, c.budget = analysed, budget
@@ -36,14 +37,14 @@ func Add(mgr manager.Manager, settings desired.Settings, analysed bool, budget R
 	return nil
 }
 
-// controllers is what all controllers share.
+// controllers holds the state that all controllers share.
 type controllers struct {
 	settings desired.Settings
 	reader   client.Reader
 	live     client.Reader
 	writer   client.Writer
 	status   client.SubResourceWriter
-	// analysed is true where a Prometheus is configured for rollouts.
+	// analysed is true if a Prometheus is configured for rollouts.
 	analysed bool
 	budget   RemovalBudget
 }

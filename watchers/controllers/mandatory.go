@@ -29,14 +29,15 @@ type mandatoryRequest struct{ Module string }
 
 type mandatoryQueue = workqueue.TypedRateLimitingInterface[mandatoryRequest]
 
-// mandatoryCheck is how often it is checked whether a module that is being removed is gone, should an event be missed.
+// mandatoryCheck is how often a module under removal is checked, in case an event was missed.
 const mandatoryCheck = 30 * time.Second
 
-// mandatoryPage is how many Manifests are listed by one request.
+// mandatoryPage is the page size for listing Manifests.
 const mandatoryPage = 500
 
-// addMandatory keeps what makes a module mandatory, a release meta or else a template, until the module is removed
-// everywhere: from it one can tell that the module is to be removed (docs/contract.md#finalizers).
+// addMandatory keeps the object that makes a module mandatory until the module is removed everywhere. The object is a
+// release meta or, without one, a template. It is what shows that the module must be removed
+// (docs/contract.md#finalizers).
 func (c *controllers) addMandatory(mgr manager.Manager) error {
 	manifests := handler.TypedFuncs[*v1beta2.Manifest, mandatoryRequest]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q mandatoryQueue) {
@@ -72,20 +73,20 @@ func mandatoryHandler[T client.Object](about func(T) (module string, mandatory b
 	}
 }
 
-// decider is a release meta or template that decides, or decided, that a module is mandatory.
+// decider is a release meta or template that makes a module mandatory, or once did.
 type decider struct {
 	client.Object
 	mandatory bool
 }
 
-// reconcileMandatory adds the finalizer to what makes a module mandatory, and removes it again when something else
-// makes it so, or when no cluster has the module any more.
+// reconcileMandatory adds the finalizer to objects that make a module mandatory. It removes the finalizer when another
+// object makes the module mandatory, or when no cluster has the module any more.
 func (c *controllers) reconcileMandatory(ctx context.Context, req mandatoryRequest) (reconcile.Result, error) {
 	deciders, err := c.deciders(ctx, req.Module)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	// Before a release meta gets the finalizer, and so before it can be deleted, the templates know of it.
+	// The templates are marked before a release meta gets the finalizer, and so before the release meta can be deleted.
 	if again, err := c.subordinate(ctx, deciders); !again.IsZero() || err != nil {
 		return again, err
 	}
@@ -120,8 +121,8 @@ func (c *controllers) reconcileMandatory(ctx context.Context, req mandatoryReque
 	return again, nil
 }
 
-// deciders are the release metas of a module, or its templates where it has none, and whatever of both has our
-// finalizer.
+// deciders returns the release metas of a module and its templates. A template counts as mandatory only if the module
+// has no release meta.
 func (c *controllers) deciders(ctx context.Context, module string) ([]decider, error) {
 	index := desired.NewCached(c.reader)
 	metas, err := index.ReleaseMetas(ctx, module)
@@ -148,7 +149,7 @@ func (c *controllers) deciders(ctx context.Context, module string) ([]decider, e
 	return all, nil
 }
 
-// isInstalled tells, by a live read, whether there is still a Manifest of a mandatory module of this instance.
+// isInstalled reports, by a live read, whether this instance still has a Manifest of a mandatory module.
 func (c *controllers) isInstalled(ctx context.Context, module string) (bool, error) {
 	selected := client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelManagedBy: c.settings.ManagedBy}
 	named := len(validation.IsValidLabelValue(module)) == 0
@@ -169,7 +170,7 @@ func (c *controllers) isInstalled(ctx context.Context, module string) (bool, err
 	return false, nil
 }
 
-// isInstalledIn is isInstalled for a namespace. Named tells that the Manifests are selected by the name of the module.
+// isInstalledIn is isInstalled for one namespace. named is true if the Manifests are selected by the module's name.
 func (c *controllers) isInstalledIn(ctx context.Context, namespace, module string, named bool, page client.Limit, selected client.MatchingLabels) (bool, error) {
 	for next := ""; ; {
 		manifests := &metav1.PartialObjectMetadataList{}
@@ -177,7 +178,7 @@ func (c *controllers) isInstalledIn(ctx context.Context, namespace, module strin
 		if err := c.live.List(ctx, manifests, client.InNamespace(namespace), page, client.Continue(next), selected); err != nil {
 			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
 		}
-		// A name that is no valid label value cannot be selected by; it is in an annotation.
+		// A name that is no valid label value cannot be selected; the annotation has it.
 		if slices.ContainsFunc(manifests.Items, func(m metav1.PartialObjectMetadata) bool {
 			return named || m.Annotations[desired.AnnotationModuleEntry] == module
 		}) {
@@ -189,7 +190,7 @@ func (c *controllers) isInstalledIn(ctx context.Context, namespace, module strin
 	}
 }
 
-// subordinate notes on the templates of a module that a release meta decides about it.
+// subordinate records on the templates of a module that a release meta decides about the module.
 func (c *controllers) subordinate(ctx context.Context, deciders []decider) (again reconcile.Result, err error) {
 	by := ""
 	for _, d := range deciders {

@@ -25,7 +25,7 @@ func mandatoryManifest(managedBy string) *v1beta2.Manifest {
 	return manifest
 }
 
-func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testing.T) {
+func TestTheFinalizerOfAMandatoryModuleStaysUntilTheModuleIsGone(t *testing.T) {
 	ctx := context.Background()
 	mandatory := func(name, version string) *v1beta2.ModuleTemplate {
 		template := desiredtest.Template("warden", version)
@@ -89,7 +89,7 @@ func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testi
 		require.True(t, reconcile(t, w))
 		require.Equal(t, kept, finalizers(t, w, second))
 	})
-	t.Run("where a release meta decides, templates are free, and know of it before it can be deleted", func(t *testing.T) {
+	t.Run("if a release meta decides, templates are released, and marked before the release meta can be deleted", func(t *testing.T) {
 		template := mandatory("template", "1.0.0")
 		w := start(meta(), template)
 		reconcile(t, w)
@@ -97,7 +97,7 @@ func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testi
 		require.Equal(t, "warden", template.Annotations[desired.AnnotationMandatoryBy])
 		require.False(t, desired.MakesMandatory(template))
 	})
-	t.Run("one that is mandatory no longer is released when the module is gone", func(t *testing.T) {
+	t.Run("an object that is no longer mandatory is released when the module is gone", func(t *testing.T) {
 		meta := meta()
 		w := start(meta, mandatoryManifest("lifecycle-manager"))
 		reconcile(t, w)
@@ -118,7 +118,7 @@ func TestWhatMakesAModuleMandatoryKeepsItsFinalizerUntilTheModuleIsGone(t *testi
 	})
 }
 
-// strictReader refuses selectors as the API server does.
+// strictReader refuses selectors like the API server does.
 type strictReader struct{ client.Reader }
 
 func (r strictReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -132,8 +132,8 @@ func (r strictReader) List(ctx context.Context, list client.ObjectList, options 
 	return r.Reader.List(ctx, list, options...)
 }
 
-// A module's name may be longer than a label's value, and that of a template, which is used in its place, much longer.
-func TestAMandatoryModuleWhoseNameIsNoLabelIsReleasedWhenItIsGone(t *testing.T) {
+// A module's name may be longer than a label value. A template's name, used in its place, may be much longer.
+func TestAMandatoryModuleWithAnOverlongNameIsReleasedWhenItIsGone(t *testing.T) {
 	ctx := context.Background()
 	long := strings.Repeat("a", 64)
 	named := desiredtest.Template("warden", "1.0.0")

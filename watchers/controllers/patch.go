@@ -12,7 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// patch writes what change does to an object as it was read. It is to be done again where the object changed since.
+// patch writes the changes that change makes to an object. On a conflict, it returns a result that requeues the
+// request.
 func (c *controllers) patch(ctx context.Context, object client.Object, change func() bool) (again reconcile.Result, err error) {
 	before, ok := object.DeepCopyObject().(client.Object)
 	if !ok || !change() {

@@ -25,7 +25,7 @@ const (
 	reasonNoPrometheus    = "NoPrometheus"
 )
 
-// reportPolicies says in the status of each policy of how many channels it decides.
+// reportPolicies records in the status of each policy how many channels it decides about.
 func (c *controllers) reportPolicies(ctx context.Context, policies []v1beta2.RolloutPolicy) error {
 	if len(policies) == 0 {
 		return nil
@@ -61,11 +61,11 @@ func (c *controllers) reportPolicy(ctx context.Context, policy *v1beta2.RolloutP
 	policy.Status.Channels, policy.Status.ObservedGeneration = channels, policy.Generation
 	ready := metav1.Condition{
 		Type: rollout.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonInForce, ObservedGeneration: policy.Generation,
-		Message: fmt.Sprintf("it decides how new versions reach the clusters of %d channels", channels),
+		Message: fmt.Sprintf("this policy decides how new versions reach the clusters of %d channels", channels),
 	}
 	switch {
 	case channels == 0:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonNothingSelected, "no channel of a ModuleReleaseMeta in this namespace is selected by it rather than by another policy"
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonNothingSelected, "this policy decides about no channel: no ModuleReleaseMeta in this namespace matches, or other policies take precedence"
 	case !c.analysed && slices.ContainsFunc(policy.Spec.Stages, func(s v1beta2.RolloutStage) bool { return len(s.Analysis) > 0 }):
 		ready.Status, ready.Reason = metav1.ConditionFalse, reasonNoPrometheus
 		ready.Message = fmt.Sprintf("stages with an analysis wait: %s; otherwise %s", advance.NoPrometheus, ready.Message)
@@ -79,5 +79,5 @@ func (c *controllers) reportPolicy(ctx context.Context, policy *v1beta2.RolloutP
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("write the status of RolloutPolicy %s: %w", desired.NameOf(policy), err)
 	}
-	return nil // of a conflict there is an event
+	return nil // a conflict causes another event
 }

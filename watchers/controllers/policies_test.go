@@ -49,27 +49,27 @@ func TestWhichPolicyIsForAChannel(t *testing.T) {
 		channel  string
 		want     string
 	}{
-		"none":                                  {nil, "regular", ""},
-		"one for all":                           {[]*v1beta2.RolloutPolicy{policy("all", none)}, "regular", "all"},
-		"one that names the module":             {[]*v1beta2.RolloutPolicy{policy("named", forModules("btp", "keda"))}, "regular", "named"},
-		"not one that names others":             {[]*v1beta2.RolloutPolicy{policy("named", forModules("btp"))}, "regular", ""},
-		"one that selects it":                   {[]*v1beta2.RolloutPolicy{policy("selects", forLabels("scaling"))}, "regular", "selects"},
-		"one that selects everything":           {[]*v1beta2.RolloutPolicy{policy("selects", everything)}, "regular", "selects"},
-		"not one that selects others":           {[]*v1beta2.RolloutPolicy{policy("selects", forLabels("other"))}, "regular", ""},
-		"not one whose selector cannot be read": {[]*v1beta2.RolloutPolicy{policy("selects", unreadable)}, "regular", ""},
-		"by name beside a selector of others":   {[]*v1beta2.RolloutPolicy{policy("both", forModules("keda"), forLabels("other"))}, "regular", "both"},
-		"by selector beside names of others":    {[]*v1beta2.RolloutPolicy{policy("both", forModules("btp"), forLabels("scaling"))}, "regular", "both"},
-		"a name goes before a selector":         {[]*v1beta2.RolloutPolicy{policy("a", forLabels("scaling")), policy("b", forModules("keda"))}, "regular", "b"},
-		"a selector goes before all":            {[]*v1beta2.RolloutPolicy{policy("a"), policy("b", forLabels("scaling"))}, "regular", "b"},
-		"a name goes before all":                {[]*v1beta2.RolloutPolicy{policy("b", forModules("keda")), policy("a")}, "regular", "b"},
-		"among equals the name decides":         {[]*v1beta2.RolloutPolicy{policy("c"), policy("a"), policy("b")}, "regular", "a"},
-		"of its channel":                        {[]*v1beta2.RolloutPolicy{policy("fast", forChannels("fast")), policy("regular", forChannels("slow", "regular"))}, "regular", "regular"},
-		"a name of another channel does not":    {[]*v1beta2.RolloutPolicy{policy("all"), policy("named", forModules("keda"), forChannels("fast"))}, "regular", "all"},
-		"not for mandatory modules by itself":   {[]*v1beta2.RolloutPolicy{policy("all"), policy("named", forModules("keda"))}, "", ""},
-		"where it says so, for mandatory ones":  {[]*v1beta2.RolloutPolicy{policy("a", forModules("keda")), policy("b", forMandatory)}, "", "b"},
-		"for mandatory ones whatever channels":  {[]*v1beta2.RolloutPolicy{policy("a", forMandatory, forChannels("fast"))}, "", "a"},
-		"for others too where for mandatory":    {[]*v1beta2.RolloutPolicy{policy("a", forMandatory)}, "regular", "a"},
-		"not another instance's":                {[]*v1beta2.RolloutPolicy{policy("a", forModules("keda"), ofAnother), policy("b")}, "regular", "b"},
+		"none":                                     {nil, "regular", ""},
+		"one for all":                              {[]*v1beta2.RolloutPolicy{policy("all", none)}, "regular", "all"},
+		"one that names the module":                {[]*v1beta2.RolloutPolicy{policy("named", forModules("btp", "keda"))}, "regular", "named"},
+		"not one that names others":                {[]*v1beta2.RolloutPolicy{policy("named", forModules("btp"))}, "regular", ""},
+		"one that selects it":                      {[]*v1beta2.RolloutPolicy{policy("selects", forLabels("scaling"))}, "regular", "selects"},
+		"one that selects everything":              {[]*v1beta2.RolloutPolicy{policy("selects", everything)}, "regular", "selects"},
+		"not one that selects others":              {[]*v1beta2.RolloutPolicy{policy("selects", forLabels("other"))}, "regular", ""},
+		"not one whose selector cannot be read":    {[]*v1beta2.RolloutPolicy{policy("selects", unreadable)}, "regular", ""},
+		"by name beside a selector of others":      {[]*v1beta2.RolloutPolicy{policy("both", forModules("keda"), forLabels("other"))}, "regular", "both"},
+		"by selector beside names of others":       {[]*v1beta2.RolloutPolicy{policy("both", forModules("btp"), forLabels("scaling"))}, "regular", "both"},
+		"a name goes before a selector":            {[]*v1beta2.RolloutPolicy{policy("a", forLabels("scaling")), policy("b", forModules("keda"))}, "regular", "b"},
+		"a selector goes before all":               {[]*v1beta2.RolloutPolicy{policy("a"), policy("b", forLabels("scaling"))}, "regular", "b"},
+		"a name goes before all":                   {[]*v1beta2.RolloutPolicy{policy("b", forModules("keda")), policy("a")}, "regular", "b"},
+		"among equals the name decides":            {[]*v1beta2.RolloutPolicy{policy("c"), policy("a"), policy("b")}, "regular", "a"},
+		"of its channel":                           {[]*v1beta2.RolloutPolicy{policy("fast", forChannels("fast")), policy("regular", forChannels("slow", "regular"))}, "regular", "regular"},
+		"a name of another channel does not":       {[]*v1beta2.RolloutPolicy{policy("all"), policy("named", forModules("keda"), forChannels("fast"))}, "regular", "all"},
+		"not for mandatory modules by default":     {[]*v1beta2.RolloutPolicy{policy("all"), policy("named", forModules("keda"))}, "", ""},
+		"for mandatory ones if the policy says so": {[]*v1beta2.RolloutPolicy{policy("a", forModules("keda")), policy("b", forMandatory)}, "", "b"},
+		"for mandatory ones whatever its channels": {[]*v1beta2.RolloutPolicy{policy("a", forMandatory, forChannels("fast"))}, "", "a"},
+		"for others too if for mandatory ones":     {[]*v1beta2.RolloutPolicy{policy("a", forMandatory)}, "regular", "a"},
+		"not another instance's":                   {[]*v1beta2.RolloutPolicy{policy("a", forModules("keda"), ofAnother), policy("b")}, "regular", "b"},
 		"not one under deletion": {[]*v1beta2.RolloutPolicy{policy("a", func(p *v1beta2.RolloutPolicy) {
 			p.DeletionTimestamp = new(metav1.Now())
 		}), policy("b")}, "regular", "b"},
@@ -93,7 +93,7 @@ func TestWhichPolicyIsForAChannel(t *testing.T) {
 	}
 }
 
-// policyStatus is what the status of a policy says.
+// policyStatus returns the status of a policy.
 func (s *stagedCatalog) policyStatus(name string) (v1beta2.RolloutPolicyStatus, *metav1.Condition) {
 	s.t.Helper()
 	p := policy(name)
@@ -101,7 +101,7 @@ func (s *stagedCatalog) policyStatus(name string) (v1beta2.RolloutPolicyStatus, 
 	return p.Status, meta.FindStatusCondition(p.Status.Conditions, rollout.ConditionReady)
 }
 
-func TestAPolicySaysOfHowManyChannelsItDecides(t *testing.T) {
+func TestAPolicyReportsTheNumberOfItsChannels(t *testing.T) {
 	copied := desiredtest.ReleaseMeta("copied", "regular=1.0.0")
 	copied.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	others := desiredtest.ReleaseMeta("others", "regular=1.0.0")
@@ -119,7 +119,7 @@ func TestAPolicySaysOfHowManyChannelsItDecides(t *testing.T) {
 	require.EqualValues(t, 1, status.ObservedGeneration)
 	require.Equal(t, metav1.ConditionTrue, ready.Status)
 	require.Equal(t, "InForce", ready.Reason)
-	require.Equal(t, "it decides how new versions reach the clusters of 4 channels", ready.Message)
+	require.Equal(t, "this policy decides how new versions reach the clusters of 4 channels", ready.Message)
 	require.EqualValues(t, 1, ready.ObservedGeneration)
 
 	status, _ = s.policyStatus("keda")
@@ -142,10 +142,10 @@ func TestAPolicySaysOfHowManyChannelsItDecides(t *testing.T) {
 	require.NoError(t, s.Delete(t.Context(), policy("keda")))
 	require.False(t, s.reconcile())
 	status, _ = s.policyStatus("all")
-	require.EqualValues(t, 6, status.Channels, "it decides about those too now")
+	require.EqualValues(t, 6, status.Channels, "the policy now decides about these channels too")
 }
 
-func TestAPolicyOfANamespaceWithoutModulesSaysSo(t *testing.T) {
+func TestAPolicyInANamespaceWithoutModulesReportsThat(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"))
 	for _, module := range s.modulesOf(t.Context(), policy("careful")) {
 		_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: module}})
@@ -157,8 +157,8 @@ func TestAPolicyOfANamespaceWithoutModulesSaysSo(t *testing.T) {
 	require.Empty(t, s.rollouts())
 }
 
-// There is an event of what was written meanwhile.
-func TestAStatusOfAPolicyThatChangedIsWrittenAnotherTime(t *testing.T) {
+// Whatever was written meanwhile causes another event.
+func TestAConflictOnAPolicysStatusIsLeftToTheNextEvent(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	for _, answer := range []error{
 		apierrors.NewConflict(schema.GroupResource{}, "careful", nil), apierrors.NewNotFound(schema.GroupResource{}, "careful"),
@@ -179,7 +179,7 @@ func TestAStatusOfAPolicyThatChangedIsWrittenAnotherTime(t *testing.T) {
 	require.EqualValues(t, 1, status.Channels)
 }
 
-func TestAPolicySaysThatItsAnalysisCannotBeAsked(t *testing.T) {
+func TestAPolicyReportsAMissingPrometheus(t *testing.T) {
 	withAnalysis := policy("all", func(p *v1beta2.RolloutPolicy) {
 		p.Spec.Stages = []v1beta2.RolloutStage{{Name: "rest", Analysis: []v1beta2.RolloutAnalysis{{Name: "up", Query: "up", Min: "1"}}}}
 	})
@@ -188,7 +188,7 @@ func TestAPolicySaysThatItsAnalysisCannotBeAsked(t *testing.T) {
 	_, ready := s.policyStatus("all")
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
 	require.Equal(t, "NoPrometheus", ready.Reason)
-	require.Equal(t, "stages with an analysis wait: no Prometheus is configured (--rollout-prometheus-url); otherwise it decides how new versions reach the clusters of 1 channels", ready.Message)
+	require.Equal(t, "stages with an analysis wait: no Prometheus is configured (--rollout-prometheus-url); otherwise this policy decides how new versions reach the clusters of 1 channels", ready.Message)
 
 	s.analysed = true
 	s.reconcile()

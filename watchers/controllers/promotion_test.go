@@ -20,7 +20,7 @@ func TestARolloutKeepsThePromotionOfItsPolicyAndEndsItWithThePolicy(t *testing.T
 	require.NoError(t, s.Update(t.Context(), p))
 	require.False(t, s.reconcile())
 	first, second := s.rollouts()[0], s.rollouts()[1]
-	require.False(t, first.IsAtWork(), "it brought no version")
+	require.False(t, first.IsAtWork(), "the first rollout brought no version")
 	require.Equal(t, &promotion, second.Spec.Plan.Promotion)
 	require.True(t, second.IsAtWork())
 

@@ -15,23 +15,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RemovalBudget is the removal budget of the instance; *budget.Budget is one.
+// RemovalBudget is the removal budget of the instance. It is implemented by *budget.Budget.
 type RemovalBudget interface {
-	// Keep brings its status up to date, and says when to do so again.
+	// Keep updates the status, and returns when to update it again.
 	Keep(ctx context.Context) (time.Duration, error)
-	// Approves reports whether somebody approved a change of the catalog; noted is true if the object that changed says so.
+	// Approves reports whether a catalog change was approved. noted is true if the changed object itself records the
+	// approval.
 	Approves(ctx context.Context, change string, noted bool) (bool, error)
 }
 
-// budgetRequest asks to bring the status of the RemovalBudget up to date.
+// budgetRequest asks for an update of the RemovalBudget's status.
 type budgetRequest struct{}
 
 type budgetQueue = workqueue.TypedRateLimitingInterface[budgetRequest]
 
-// keepAfter is how long events are collected for one write of the status: thousands of Kymas may begin to wait at once.
+// keepAfter is how long events are collected for one status write, because thousands of Kymas may begin to wait at
+// once.
 const keepAfter = 2 * time.Second
 
-// addRemovalBudget keeps the status of the RemovalBudget: how many Kymas wait, and what counts within the window.
+// addRemovalBudget maintains the status of the RemovalBudget: how many Kymas wait, and what counts within the window.
 func (c *controllers) addRemovalBudget(mgr manager.Manager) error {
 	if c.budget == nil {
 		return nil

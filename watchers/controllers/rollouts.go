@@ -29,16 +29,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// moduleRequest names a module of a namespace whose rollouts may not be as its policies want them.
+// moduleRequest names a module in a namespace whose rollouts may differ from what its policies require.
 type moduleRequest struct{ types.NamespacedName }
 
 type moduleQueue = workqueue.TypedRateLimitingInterface[moduleRequest]
 
-// addRollouts makes a ModuleRollout when a release meta gives a channel another version, where a policy is for it.
+// addRollouts creates a ModuleRollout when a release meta gives a channel another version and a policy matches.
 //
-// The first one that a policy has made for a channel is for the version that the channel has already, and ends at once: from
-// then on, whatever the release meta wishes reaches nobody without a rollout. So no cluster ever gets a version because it
-// was reconciled between the edit of the release meta and the making of the rollout.
+// The first rollout that a policy creates for a channel is for the version that the channel already has, and ends at
+// once. From then on, no new version reaches a cluster without a rollout. Otherwise a cluster could get a version by a
+// reconcile between the edit of the release meta and the creation of the rollout.
 func (c *controllers) addRollouts(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[moduleRequest](mgr).Named("rollouts").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, moduleEvents(func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
@@ -68,8 +68,8 @@ func moduleEvents[T client.Object](modules func(context.Context, T) []string) ha
 	}
 }
 
-// matters tells whether more changed of an object than its annotations and its status, of which only the phase of a rollout
-// decides anything: each of its steps writes the rest.
+// matters reports whether more of an object changed than its annotations and its status. Of the status only the phase
+// of a rollout matters, because each step of a rollout writes the rest.
 func matters(before, after client.Object) bool {
 	if before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		before.GetUID() != after.GetUID() || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() {
@@ -80,13 +80,13 @@ func matters(before, after client.Object) bool {
 	return isRollout && was.Status.Phase != now.Status.Phase
 }
 
-// modulesOf are the modules that a policy may be for: those that its namespace has release metas of. One without a name has
-// its status written also where there are none.
+// modulesOf returns the modules that a policy may be for: those with release metas in its namespace. The empty name is
+// always included, so that the policy's status is written even if there are no modules.
 func (c *controllers) modulesOf(ctx context.Context, policy *v1beta2.RolloutPolicy) []string {
 	modules := []string{""}
 	var metas v1beta2.ModuleReleaseMetaList
 	if err := c.reader.List(ctx, &metas, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return modules // each release meta's own event asks for the same
+		return modules // each release meta causes an event of its own
 	}
 	for i := range metas.Items {
 		modules = append(modules, desired.ReleaseMetaModule(&metas.Items[i]))
@@ -94,7 +94,7 @@ func (c *controllers) modulesOf(ctx context.Context, policy *v1beta2.RolloutPoli
 	return modules
 }
 
-// reconcileRollouts makes and removes the rollouts of one module.
+// reconcileRollouts creates and removes the rollouts of one module.
 func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) (reconcile.Result, error) {
 	index := desired.NewCached(c.reader)
 	metas, err := index.ReleaseMetas(ctx, req.Name)
@@ -109,7 +109,7 @@ func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) 
 		return meta.Namespace != req.Namespace || !c.settings.Ours(meta.Labels) || !meta.DeletionTimestamp.IsZero()
 	})
 	if len(metas) > 1 {
-		metas = nil // no Kyma gets a version from several, and a rollout for one would supersede that for another
+		metas = nil // no Kyma gets a version from several release metas, and their rollouts would supersede each other
 	}
 	again := false
 	for _, meta := range metas {
@@ -134,15 +134,15 @@ func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) 
 	return reconcile.Result{}, nil
 }
 
-// policyFor is the policy that is for a channel; nil where none is.
+// policyFor returns the policy for a channel; nil if none matches.
 func (c *controllers) policyFor(policies []v1beta2.RolloutPolicy, meta *v1beta2.ModuleReleaseMeta, channel string) *v1beta2.RolloutPolicy {
 	return rollout.PolicyFor(policies, rollout.Subject{Module: desired.ReleaseMetaModule(meta), Labels: meta.Labels, Channel: channel}, c.settings.Ours)
 }
 
-// keptRollouts is how many rollouts of a channel are kept that have ended, for people.
+// keptRollouts is how many ended rollouts of a channel are kept for people to read.
 const keptRollouts = 3
 
-// reconcileChannel makes or removes the rollouts of one channel, newest first.
+// reconcileChannel creates or removes the rollouts of one channel. chain has the newest rollout first.
 func (c *controllers) reconcileChannel(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
 	policy *v1beta2.RolloutPolicy, chain []*v1beta2.ModuleRollout,
 ) (again bool, err error) {
@@ -150,8 +150,8 @@ func (c *controllers) reconcileChannel(ctx context.Context, meta *v1beta2.Module
 	case policy == nil && len(chain) == 0:
 		return false, nil
 	case policy == nil:
-		// A rollout that is under way ends by its own plan. One that ended before its end goes on to keep the version from
-		// the others, until the release meta says otherwise.
+		// A rollout in progress continues by its own plan. A rollout that ended early keeps withholding the version
+		// from the remaining clusters, until the release meta changes the version.
 		if chain[0].Status.Phase == v1beta2.RolloutCompleted || chain[0].Spec.To != channel.Version {
 			return false, c.deleteRollouts(ctx, chain)
 		}
@@ -171,8 +171,8 @@ func (c *controllers) reconcileChannel(ctx context.Context, meta *v1beta2.Module
 	}
 }
 
-// createRollout makes a rollout with a copy of the policy's plan. Its name follows from what it is for, so that it is made
-// once, whoever else makes it too.
+// createRollout creates a rollout with a copy of the policy's plan. The rollout's name is derived from its purpose, so
+// that it is created only once, even by two processes.
 func (c *controllers) createRollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, policy *v1beta2.RolloutPolicy,
 	channel v1beta2.ChannelVersion, from string, sequence int64,
 ) (again bool, err error) {
@@ -197,14 +197,14 @@ func (c *controllers) createRollout(ctx context.Context, meta *v1beta2.ModuleRel
 	err = c.writer.Create(ctx, r, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return true, nil // the informer does not know of it yet
+		return true, nil // the informer does not have the rollout yet
 	case err != nil:
 		return false, fmt.Errorf("create ModuleRollout %s: %w", desired.NameOf(r), err)
 	}
 	return false, nil
 }
 
-// deleteRollouts deletes rollouts, the oldest first: what is left of them decides in the same way meanwhile.
+// deleteRollouts deletes rollouts, the oldest first. The remaining ones decide in the same way meanwhile.
 func (c *controllers) deleteRollouts(ctx context.Context, rollouts []*v1beta2.ModuleRollout) error {
 	for _, r := range slices.Backward(rollouts) {
 		err := c.writer.Delete(ctx, r, client.Preconditions{UID: ptr.To(r.UID)})

@@ -23,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-// stagedCatalog is a catalog in memory whose rollouts are made and removed.
+// stagedCatalog is a catalog in memory with the controller that creates and removes its rollouts.
 type stagedCatalog struct {
 	*controllers
 	*desiredtest.Cluster
@@ -38,7 +38,7 @@ func newStagedCatalog(t *testing.T, objects ...client.Object) *stagedCatalog {
 	}, cluster, t}
 }
 
-// reconcile reconciles the rollouts of keda, and tells whether that is to be done again.
+// reconcile reconciles the rollouts of keda, and returns whether to do it again.
 func (s *stagedCatalog) reconcile() (again bool) {
 	s.t.Helper()
 	result, err := s.reconcileRollouts(s.t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: "keda"}})
@@ -46,7 +46,7 @@ func (s *stagedCatalog) reconcile() (again bool) {
 	return result.RequeueAfter > 0
 }
 
-// rollouts are those that there are, oldest first.
+// rollouts returns all rollouts, oldest first.
 func (s *stagedCatalog) rollouts() []v1beta2.ModuleRollout {
 	s.t.Helper()
 	var list v1beta2.ModuleRolloutList
@@ -55,7 +55,7 @@ func (s *stagedCatalog) rollouts() []v1beta2.ModuleRollout {
 	return list.Items
 }
 
-// legs says of each rollout that there is: "2: 1.0.0 -> 1.1.0", with its channel where that is not regular.
+// legs returns a text for each rollout, such as "2: 1.0.0 -> 1.1.0", with the channel unless it is regular.
 func (s *stagedCatalog) legs() []string {
 	s.t.Helper()
 	legs := []string{}
@@ -78,7 +78,7 @@ func (s *stagedCatalog) assign(version string) {
 	require.NoError(s.t, s.Update(s.t.Context(), meta))
 }
 
-// reach brings the newest rollout into a phase.
+// reach sets the phase of the newest rollout.
 func (s *stagedCatalog) reach(phase v1beta2.RolloutPhase) {
 	s.t.Helper()
 	all := s.rollouts()
@@ -88,7 +88,7 @@ func (s *stagedCatalog) reach(phase v1beta2.RolloutPhase) {
 	require.NoError(s.t, s.Status().Update(s.t.Context(), newest))
 }
 
-// release gives the channel a version, whose rollout comes into a phase.
+// release gives the channel a version, and sets the phase of its rollout.
 func (s *stagedCatalog) release(version string, phase v1beta2.RolloutPhase) {
 	s.t.Helper()
 	s.assign(version)
@@ -153,10 +153,10 @@ func TestAnEditOfTheReleaseMetaMakesOneRollout(t *testing.T) {
 
 	s.Forget()
 	require.False(t, s.reconcile())
-	require.Empty(t, s.Writes(), "all is as it should be")
+	require.Empty(t, s.Writes(), "nothing is left to do")
 }
 
-// writes are those that begin so.
+// writes returns the writes that begin with prefix.
 func (s *stagedCatalog) writes(prefix string) []string {
 	var all []string
 	for _, write := range s.Writes() {
@@ -167,7 +167,7 @@ func (s *stagedCatalog) writes(prefix string) []string {
 	return all
 }
 
-// An informer that has not heard of the rollout that was just made, here or by the leader before this one.
+// The informer does not have the rollout yet that this leader or the one before has just created.
 func TestAStaleInformerMakesNoSecondRollout(t *testing.T) {
 	for name, known := range map[string]string{"the first": "1.0.0", "another": "1.1.0"} {
 		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
@@ -188,7 +188,7 @@ func TestAStaleInformerMakesNoSecondRollout(t *testing.T) {
 
 		require.False(t, s.reconcile(), name)
 		require.Len(t, s.rollouts(), before+1, name)
-		require.True(t, s.reconcile(), "it asks again, until the informer knows of it")
+		require.True(t, s.reconcile(), "it requeues until the informer has the rollout")
 		require.Len(t, s.rollouts(), before+1, name)
 
 		s.reader = s.Cluster
@@ -215,7 +215,7 @@ func TestWhichVersionTheNextRolloutStartsFrom(t *testing.T) {
 	}
 }
 
-func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) {
+func TestGoingBackToThePreviousVersionIsARolloutToo(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutReverted)
@@ -224,7 +224,7 @@ func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) 
 	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", "3: 1.0.0 -> 1.0.0"}, s.legs())
 }
 
-func TestARolloutThatSomebodyDeletesIsMadeOnceMore(t *testing.T) {
+func TestADeletedRolloutIsCreatedAgain(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutHeld)
@@ -235,7 +235,7 @@ func TestARolloutThatSomebodyDeletesIsMadeOnceMore(t *testing.T) {
 	require.NotEqual(t, before.UID, s.rollouts()[1].UID)
 }
 
-func TestALaterEditOfThePolicyIsForTheNextRollout(t *testing.T) {
+func TestAnEditOfThePolicyAppliesToTheNextRollout(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	s.release("1.1.0", v1beta2.RolloutProgressing)
@@ -256,19 +256,19 @@ func TestEachChannelHasRolloutsOfItsOwn(t *testing.T) {
 	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast"}, s.legs())
 	s.assign("1.1.0")
 	require.False(t, s.reconcile())
-	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast", "2: 1.0.0 -> 1.1.0"}, s.legs(), "that of a channel that is gone stays")
+	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast", "2: 1.0.0 -> 1.1.0"}, s.legs(), "the rollout of a removed channel stays")
 }
 
 func TestAMandatoryModuleHasRolloutsWithoutAChannel(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful", func(p *v1beta2.RolloutPolicy) { p.Spec.Mandatory = true }), mandatoryKeda("1.0.0-RC1+build.7"))
 	require.False(t, s.reconcile())
-	require.Equal(t, []string{"1: 1.0.0-RC1 -> 1.0.0-RC1 everywhere"}, s.legs(), "build metadata is of no account")
+	require.Equal(t, []string{"1: 1.0.0-RC1 -> 1.0.0-RC1 everywhere"}, s.legs(), "build metadata is ignored")
 	require.Regexp(t, `^keda-1\.0\.0-rc1-[0-9a-f]{6}$`, s.rollouts()[0].Name)
 	require.False(t, s.reconcile())
 	require.Len(t, s.rollouts(), 1)
 }
 
-func TestTheNameOfAModuleMayBeTooLongForALabel(t *testing.T) {
+func TestAModuleNameMayBeTooLongForALabel(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	s := newStagedCatalog(t, policy("careful"), desiredtest.ReleaseMeta(long, "regular=1.0.0"))
 	_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: long}})
@@ -278,7 +278,7 @@ func TestTheNameOfAModuleMayBeTooLongForALabel(t *testing.T) {
 	require.Equal(t, map[string]string{shared.LabelManagedBy: "lifecycle-manager"}, s.rollouts()[0].Labels)
 }
 
-func TestWhatCouldNotBeReadOrWrittenIsRepeated(t *testing.T) {
+func TestFailedReadsAndWritesAreRetried(t *testing.T) {
 	busy := errors.New("busy")
 	for _, what := range []string{
 		"list ModuleReleaseMetaList ", "list RolloutPolicyList ", "list ModuleRolloutList ", "create ModuleRollout", "patch status RolloutPolicy", "delete ModuleRollout",
@@ -332,7 +332,7 @@ func TestWhichModulesAnEventIsAbout(t *testing.T) {
 	}
 }
 
-func TestWhatARolloutsStepsWriteIsNoReasonToReconcileItsModule(t *testing.T) {
+func TestStatusWritesOfARolloutDoNotReconcileItsModule(t *testing.T) {
 	before := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Generation: 1, UID: "a"}, Status: v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutProgressing}}
 	for name, test := range map[string]struct {
 		change func(*v1beta2.ModuleRollout)

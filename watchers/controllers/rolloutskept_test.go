@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired/desiredtest"
 )
 
-func TestOldRolloutsGoOnlyOnceTheNewestHasCompleted(t *testing.T) {
+func TestOldRolloutsAreDeletedOnlyAfterTheNewestHasCompleted(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
 	s.release("1.0.0", v1beta2.RolloutCompleted)
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
@@ -39,7 +39,7 @@ func TestOldRolloutsGoOnlyOnceTheNewestHasCompleted(t *testing.T) {
 	require.Len(t, s.rollouts(), 3)
 }
 
-func TestWhatBecomesOfRolloutsWithoutTheirPolicy(t *testing.T) {
+func TestWhichRolloutsRemainWithoutTheirPolicy(t *testing.T) {
 	chain := []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0"}
 	for name, test := range map[string]struct {
 		phase v1beta2.RolloutPhase
@@ -73,7 +73,7 @@ func TestWhatBecomesOfRolloutsWithoutTheirPolicy(t *testing.T) {
 	}
 }
 
-func TestAPolicyUnderDeletionIsNone(t *testing.T) {
+func TestAPolicyUnderDeletionDoesNotCount(t *testing.T) {
 	s := newStagedCatalog(t, policy("careful", func(p *v1beta2.RolloutPolicy) {
 		p.DeletionTimestamp, p.Finalizers = new(metav1.Now()), []string{"theirs/stays"}
 	}), keda("regular=1.0.0"))
@@ -81,7 +81,7 @@ func TestAPolicyUnderDeletionIsNone(t *testing.T) {
 	require.Empty(t, s.rollouts())
 }
 
-func TestWhatIsOfAnotherInstanceIsLeftUnchanged(t *testing.T) {
+func TestObjectsOfAnotherInstanceAreLeftUnchanged(t *testing.T) {
 	others := func(object client.Object) client.Object {
 		object.SetLabels(map[string]string{shared.LabelManagedBy: "another"})
 		return object
@@ -109,7 +109,7 @@ func TestWhatIsOfAnotherInstanceIsLeftUnchanged(t *testing.T) {
 	}
 }
 
-func TestWhatIsOfAnotherNamespaceIsAnotherModules(t *testing.T) {
+func TestModulesOfOtherNamespacesAreSeparate(t *testing.T) {
 	meta := keda("regular=1.0.0")
 	meta.Namespace = "elsewhere"
 	s := newStagedCatalog(t, policy("careful"), meta, policy("theirs", func(p *v1beta2.RolloutPolicy) { p.Namespace = "elsewhere" }))
@@ -129,7 +129,7 @@ func TestAReleaseMetaUnderDeletionMakesNoRollout(t *testing.T) {
 	require.Empty(t, s.rollouts())
 }
 
-// Each of their versions would supersede the other, again and again.
+// Their versions would supersede each other again and again.
 func TestTwoReleaseMetasOfOneModuleMakeNoRollout(t *testing.T) {
 	second := keda("regular=2.0.0")
 	second.Name, second.UID = "keda-too", "too"

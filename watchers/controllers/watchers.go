@@ -23,7 +23,7 @@ type watcherRequest struct{ types.NamespacedName }
 
 type watcherQueue = workqueue.TypedRateLimitingInterface[watcherRequest]
 
-// addWatchers lets Watchers be deleted where there are no events, and so no workflow that works on them.
+// addWatchers lets Watchers be deleted if events are disabled, because no workflow then works on them.
 func (c *controllers) addWatchers(mgr manager.Manager) error {
 	if c.settings.Watching.Enabled() {
 		return nil
@@ -43,13 +43,14 @@ func (c *controllers) addWatchers(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[watcherRequest](c.reconcileWatcher))
 }
 
-// isLeft tells whether a Watcher is being deleted, and waits for our finalizer.
+// isLeft reports whether a Watcher is being deleted and still has our finalizer.
 func isLeft(w *v1beta2.Watcher) bool {
 	return !w.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(w, shared.FinalizerWatcher)
 }
 
-// reconcileWatcher takes the finalizer, which is of a time with `--watcher-routing istio`, off a Watcher that is being
-// deleted. Its VirtualService, which it owns, goes after it: that needs no right to Istio's kinds.
+// reconcileWatcher removes the finalizer from a Watcher that is being deleted. The finalizer is left over from a time
+// with `--watcher-routing istio`. The Watcher owns its VirtualService, so Kubernetes deletes it afterwards, and no
+// rights to Istio's kinds are needed.
 func (c *controllers) reconcileWatcher(ctx context.Context, req watcherRequest) (reconcile.Result, error) {
 	w := &v1beta2.Watcher{}
 	if err := c.reader.Get(ctx, req.NamespacedName, w); err != nil {

@@ -46,5 +46,5 @@ func TestWithoutEventsAWatcherCanBeDeleted(t *testing.T) {
 	cluster := desiredtest.NewCluster("cp")
 	c := &controllers{settings: desired.Settings{}.WithDefaults(), reader: cluster, live: cluster, writer: cluster}
 	_, err := c.reconcileWatcher(t.Context(), watcherRequest{client.ObjectKey{Namespace: "kcp-system", Name: "gone"}})
-	require.NoError(t, err, "it is gone")
+	require.NoError(t, err, "a missing Watcher is no error")
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
 )
 
-// Reasons of kicks. They are a label of a metric, so that they name no object.
+// Reasons of kicks. They are label values of a metric, so they name no object.
 const (
 	// ReasonKyma: the remote Kyma changed.
 	ReasonKyma = "the remote Kyma changed"
 	// ReasonModule: an object of a module changed, such as its default custom resource.
 	ReasonModule = "an object of the module changed in the remote cluster"
-	// ReasonOther: an object changed that is of no module that is known of.
-	ReasonOther = "an object changed in the remote cluster that is of no module"
+	// ReasonOther: an object changed that belongs to no known module.
+	ReasonOther = "an object of no module changed in the remote cluster"
 )
 
 var (
@@ -35,7 +35,7 @@ var (
 	errAmbiguous = errors.New("several Kymas have this runtime id")
 )
 
-// kymaOf is the Kyma of this instance that has a runtime id. It is the cache's own object: nothing may be changed in it.
+// kymaOf returns the Kyma of this instance with a runtime id. The object belongs to the cache and must not be modified.
 func (l *Listener) kymaOf(ctx context.Context, runtimeID string) (*v1beta2.Kyma, error) {
 	var list v1beta2.KymaList
 	if err := l.options.Kymas.List(ctx, &list, client.MatchingFields{fleet.IndexRuntimeID: runtimeID}, client.UnsafeDisableDeepCopy); err != nil {
@@ -57,7 +57,7 @@ func (l *Listener) kymaOf(ctx context.Context, runtimeID string) (*v1beta2.Kyma,
 	return found, nil
 }
 
-// itemsFor are the kicks for an event in the cluster of a Kyma.
+// itemsFor returns the kicks for an event in the cluster of a Kyma.
 func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.RemoteEvent) ([]queue.Item, error) {
 	now := l.options.Now()
 	whole := func(reason string) []queue.Item {
@@ -76,7 +76,7 @@ func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.Re
 	}
 	affected := affectedBy(e, list.Items)
 	if len(affected) == 0 {
-		// A module may have just got the object, or it is of a kind that the Kyma is asked about otherwise.
+		// A module may have just created the object, or the kind of the object belongs to no module.
 		return whole(ReasonOther), nil
 	}
 	return lists.Map(affected, func(m *v1beta2.Manifest) queue.Item {
@@ -89,9 +89,9 @@ func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.Re
 	}), nil
 }
 
-// affectedBy are those of a Kyma's Manifests that an event concerns: whose default custom resource it names, or that have
-// the object in their inventory; else those whose default custom resource is of the same kind, as users make such
-// resources themselves.
+// affectedBy returns the Manifests of a Kyma that an event concerns: those with the object as their default custom
+// resource or in their inventory. If there are none, it returns those with a default custom resource of the same kind,
+// because users create such resources themselves.
 func affectedBy(e shared.RemoteEvent, manifests []v1beta2.Manifest) []*v1beta2.Manifest {
 	kind, object := kindOf(e), types.NamespacedName{Namespace: e.Watched.Namespace, Name: e.Watched.Name}
 	ids := map[string]bool{}
@@ -118,14 +118,14 @@ func affectedBy(e shared.RemoteEvent, manifests []v1beta2.Manifest) []*v1beta2.M
 	return ofKind
 }
 
-// defaultCR tells whether an object is the default custom resource of a Manifest, and whether it is of its kind.
+// defaultCR reports whether an object is the default custom resource of a Manifest, and whether it is of the same kind.
 func defaultCR(m *v1beta2.Manifest, kind schema.GroupKind, object types.NamespacedName) (named, same bool) {
 	if recorded := m.Status.DefaultCR; recorded != nil {
 		gvk, name := inventory.RecordedCR(recorded)
 		same = gvk.GroupKind() == kind
 		return same && name == object, same
 	}
-	// To decode it costs more than all else.
+	// Decoding is the most expensive part, so skip it if the kind does not occur.
 	if m.Spec.Resource == nil || !bytes.Contains(m.Spec.Resource.Raw, []byte(`"`+kind.Kind+`"`)) {
 		return false, false
 	}
@@ -134,7 +134,7 @@ func defaultCR(m *v1beta2.Manifest, kind schema.GroupKind, object types.Namespac
 		return false, false
 	}
 	same = cr.GroupVersionKind().GroupKind() == kind
-	// Where the spec has no namespace, that of the cluster's objects is not known here.
+	// If the spec has no namespace, the effective namespace is not known here.
 	return same && cr.GetName() == object.Name && (cr.GetNamespace() == "" || cr.GetNamespace() == object.Namespace), same
 }
 

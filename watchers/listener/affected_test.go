@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// modules are those of a Kyma, as informers have them.
+// modules returns the Manifests of a Kyma's modules, as the informers have them.
 func modules(t *testing.T, kyma string) []*v1beta2.Manifest {
 	t.Helper()
 	all := []*v1beta2.Manifest{
@@ -38,22 +38,22 @@ func modules(t *testing.T, kyma string) []*v1beta2.Manifest {
 	return all
 }
 
-func TestAnEventWakesWhatItConcernsInItsOwnKymaAlone(t *testing.T) {
+func TestAnEventOnlyKicksWhatItConcernsInItsOwnKyma(t *testing.T) {
 	for name, tc := range map[string]struct {
 		event  string
 		woken  []string
 		reason string
 	}{
-		"the Kyma":                             {kymaEdit, []string{"kyma/kcp-system/one/one-uid"}, ReasonKyma},
-		"a Kyma of another name":               {eventOf("operator.kyma-project.io", "Kyma", "x", "two"), []string{"kyma/kcp-system/one/one-uid"}, ReasonKyma},
-		"a default custom resource":            {eventOf("a.io", "Sample", "kyma-system", "sample"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
-		"one that is not recorded yet":         {eventOf("b.io", "Other", "", "other"), []string{"manifest/kcp-system/one-specified/one-specified-uid"}, ReasonModule},
-		"one that a user made":                 {eventOf("a.io", "Sample", "users", "mine"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
-		"an object of a module":                {eventOf("apps", "Deployment", "kyma-system", "operator"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
-		"an object of two":                     {eventOf("", "ConfigMap", "kyma-system", "shared"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid", "manifest/kcp-system/one-specified/one-specified-uid"}, ReasonModule},
-		"an object of none":                    {eventOf("", "ConfigMap", "kyma-system", "unknown"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
-		"another's kind of the same name":      {eventOf("c.io", "Sample", "kyma-system", "sample"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
-		"a Manifest, which is none of its own": {eventOf("operator.kyma-project.io", "Manifest", "kcp-system", "two-recorded"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
+		"the Kyma":                  {kymaEdit, []string{"kyma/kcp-system/one/one-uid"}, ReasonKyma},
+		"a Kyma of another name":    {eventOf("operator.kyma-project.io", "Kyma", "x", "two"), []string{"kyma/kcp-system/one/one-uid"}, ReasonKyma},
+		"a default custom resource": {eventOf("a.io", "Sample", "kyma-system", "sample"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
+		"a default custom resource that is not recorded yet": {eventOf("b.io", "Other", "", "other"), []string{"manifest/kcp-system/one-specified/one-specified-uid"}, ReasonModule},
+		"a resource of that kind that a user created":        {eventOf("a.io", "Sample", "users", "mine"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
+		"an object of a module":                              {eventOf("apps", "Deployment", "kyma-system", "operator"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid"}, ReasonModule},
+		"an object of two":                                   {eventOf("", "ConfigMap", "kyma-system", "shared"), []string{"manifest/kcp-system/one-recorded/one-recorded-uid", "manifest/kcp-system/one-specified/one-specified-uid"}, ReasonModule},
+		"an object of no module":                             {eventOf("", "ConfigMap", "kyma-system", "unknown"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
+		"another's kind of the same name":                    {eventOf("c.io", "Sample", "kyma-system", "sample"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
+		"a Manifest of another Kyma":                         {eventOf("operator.kyma-project.io", "Manifest", "kcp-system", "two-recorded"), []string{"kyma/kcp-system/one/one-uid"}, ReasonOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, two := modules(t, "one"), modules(t, "two")
@@ -73,8 +73,8 @@ func TestAnEventWakesWhatItConcernsInItsOwnKymaAlone(t *testing.T) {
 	}
 }
 
-// The first is the copy that a cluster has that is a control plane too; the second is another instance's.
-func TestWhoseEventsTheyAreIsKnownByTheLabelOfTheKyma(t *testing.T) {
+// The first Kyma is the copy in a cluster that is also a control plane. The second belongs to another instance.
+func TestTheRuntimeIDLabelIdentifiesTheKyma(t *testing.T) {
 	copied, others, without := kyma("copied", "runtime-1"), kyma("others", "runtime-1"), kyma("without", "")
 	copied.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/one"}
 	others.Labels[shared.LabelManagedBy] = "another"

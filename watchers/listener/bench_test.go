@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// counting counts what goes over the wire.
+// counting counts the bytes on the wire.
 type counting struct {
 	net.Conn
 
@@ -41,9 +41,9 @@ func (c counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// BenchmarkEvents sends events of 100 clusters with ten modules each, over one connection of HTTP/2 for each cluster, with
-// mutual TLS. What is reported beside the time and allocations, which are of agents and listener together: the bytes of an
-// event and its answer on the wire, of TLS included.
+// BenchmarkEvents sends events of 100 clusters with ten modules each. Each cluster uses one HTTP/2 connection with
+// mutual TLS. Time and allocations are those of agents and listener together. The benchmark also reports the bytes on
+// the wire of an event and its answer, including TLS.
 func BenchmarkEvents(b *testing.B) {
 	const clusters, modules = 100, 10
 	var objects []client.Object
@@ -98,8 +98,7 @@ func BenchmarkEvents(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// Names of the environment by which the benchmark's clients are started as a process of their own, so that their memory is
-// not counted.
+// Environment variables that start the benchmark's clients as a separate process, so that their memory is not counted.
 const (
 	clientsOf = "LISTENER_BENCHMARK_URL"
 	clientPEM = "LISTENER_BENCHMARK_PEM"
@@ -118,8 +117,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// connect sends an event on each of many connections, and keeps them until its input ends. It needs no authority: it is a
-// benchmark.
+// connect sends an event on each of many connections, and keeps the connections open until its input ends. It does not
+// check the listener's certificate, because it serves only a benchmark.
 func connect(to string, pair []byte) error {
 	certificate, err := tls.X509KeyPair(pair, pair)
 	if err != nil {
@@ -141,7 +140,7 @@ func connect(to string, pair []byte) error {
 				_, _ = io.Copy(io.Discard, response.Body)
 				_ = response.Body.Close()
 				if response.StatusCode != http.StatusOK {
-					failed <- fmt.Errorf("it answered %s", response.Status)
+					failed <- fmt.Errorf("the listener answered %s", response.Status)
 				}
 			}
 		})
@@ -156,8 +155,8 @@ func connect(to string, pair []byte) error {
 	return err
 }
 
-// BenchmarkIdleConnections reports the memory of the listener's process per connection of an agent that has sent an event
-// and waits for the next.
+// BenchmarkIdleConnections reports the memory of the listener's process per idle connection of an agent that has sent
+// an event.
 func BenchmarkIdleConnections(b *testing.B) {
 	f := start(b, func(_ *Options, l *limits) { l.connectionsPerCluster = 2 * idle }, kyma("one", "runtime-1"))
 	certificate, key := f.authority.Issue("runtime-1")
@@ -188,7 +187,7 @@ func BenchmarkIdleConnections(b *testing.B) {
 	b.ReportMetric(perConnection, "B/conn")
 }
 
-// BenchmarkHandshakes measures what it costs the listener's and the agent's process together that an agent connects.
+// BenchmarkHandshakes measures what a new connection of an agent costs listener and agent together.
 func BenchmarkHandshakes(b *testing.B) {
 	f := start(b, nil, kyma("one", "runtime-1"))
 	pair := f.authority.Pair("runtime-1")

@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
-func TestAgentsOfBothGenerationsAreHeard(t *testing.T) {
+func TestEventsOfBothGenerationsOfAgentsAreAccepted(t *testing.T) {
 	f := start(t, nil, kyma("one", "runtime-1"))
 	for _, to := range []string{shared.EventPath(manager), shared.EventPathV1(manager)} {
 		for _, plain := range []bool{true, false} {
@@ -50,7 +50,7 @@ func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(
 
 func TestWhatIsRefusedAndHow(t *testing.T) {
 	other := agenttest.NewAuthority(t, "another authority")
-	selfMade := agenttest.NewAuthority(t, "authority") // by the name of the real one
+	selfMade := agenttest.NewAuthority(t, "authority") // has the name of the real authority
 	large := strings.Repeat(" ", shared.MaxEventBytes) + kymaEdit
 	for name, tc := range map[string]struct {
 		to, method, body string
@@ -119,13 +119,13 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 					_ = response.Body.Close()
 				}
 				if err != nil && tc.stream != nil {
-					continue // It was still sending when the connection was closed, which a client may take for an error.
+					continue // a client that was still sending may get an error when the connection is closed
 				}
 				require.NoError(t, err)
 				require.Equal(t, tc.status, response.StatusCode, string(text))
-				require.NotEmpty(t, text, "it says why")
+				require.NotEmpty(t, text, "the answer gives the reason")
 				counted := f.metrics.Upstream
-				require.Equal(t, 1, testutil.CollectAndCount(counted.Requests), "a path of an agent's own makes no series")
+				require.Equal(t, 1, testutil.CollectAndCount(counted.Requests), "an unknown path creates no series")
 				require.Equal(t, tc.result == resultNotFound, testutil.ToFloat64(counted.Errors.WithLabelValues(otherPath)) == 1)
 				require.Equal(t, tc.result == resultTooLarge, testutil.ToFloat64(counted.TooLarge.WithLabelValues(path)) == 1)
 				require.Equal(t, tc.certificate != nil || tc.header != "" || tc.later != 0, testutil.ToFloat64(counted.Unproven.WithLabelValues(path)) == 1)
@@ -136,7 +136,7 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 	}
 }
 
-// A header of 48 KiB holds the largest certificate and then some.
+// A header of 48 KiB has room for the largest certificate.
 func TestARevokedCertificateIsRefusedAndTheNextOneIsNot(t *testing.T) {
 	agents, one := agenttest.NewAuthority(t, "agents"), kyma("one", "runtime-1")
 	revoked := agents.Pair("runtime-1")
@@ -154,7 +154,7 @@ func TestARevokedCertificateIsRefusedAndTheNextOneIsNot(t *testing.T) {
 		_ = response.Body.Close()
 		require.Equal(t, shown.status, response.StatusCode)
 	}
-	require.Equal(t, 2, f.counted(resultRevoked), "the second time it was verified already")
+	require.Equal(t, 2, f.counted(resultRevoked), "the second request finds a certificate that was already verified")
 }
 
 func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
@@ -179,8 +179,8 @@ func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// They run in a connection each, as agents do, and all the while the authority changes as in a rotation: both are trusted;
-// the server shows the new one; agents show the new one; the old one is trusted no more.
+// Each agent has its own connection. Meanwhile the authority is rotated: first both are trusted, then the server uses
+// the new one, then the agents do, and finally the old one is no longer trusted.
 func TestNoEventIsLostWhileTheAuthorityChanges(t *testing.T) {
 	const clusters = 12
 	var kymas []client.Object
@@ -234,7 +234,7 @@ func TestNoEventIsLostWhileTheAuthorityChanges(t *testing.T) {
 	f.credentials.show("new certificate", after, before, after)
 	more(100)
 	rotated.Store(true)
-	more(clusters * 20) // each agent has connected anew since
+	more(clusters * 20) // each agent has reconnected since
 	f.credentials.show("new authority alone", after, after)
 	more(100)
 	stop.Store(true)
@@ -249,10 +249,10 @@ func TestNoEventIsLostWhileTheAuthorityChanges(t *testing.T) {
 	response, _ := post(t, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs: trusted, Certificates: []tls.Certificate{before.Pair("runtime-1")}, MinVersion: tls.VersionTLS13,
 	}}}, f.url(), strings.NewReader(kymaEdit))
-	require.Equal(t, http.StatusUnauthorized, response.StatusCode, "the old authority is out")
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode, "the old authority is no longer trusted")
 }
 
-func TestAnAuthorityThatIsOutIsOutForOpenConnectionsToo(t *testing.T) {
+func TestARemovedAuthorityIsNoLongerTrustedOnOpenConnections(t *testing.T) {
 	f := start(t, nil, kyma("one", "runtime-1"))
 	agent := f.agent("runtime-1")
 	response, _ := post(t, agent, f.url(), strings.NewReader(kymaEdit))
@@ -263,7 +263,7 @@ func TestAnAuthorityThatIsOutIsOutForOpenConnectionsToo(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-func TestUntilThereIsACertificateHandshakesFail(t *testing.T) {
+func TestHandshakesFailBeforeThereIsACertificate(t *testing.T) {
 	f := start(t, nil, kyma("one", "runtime-1"))
 	there := f.credentials.now.Load()
 	f.credentials.now.Store(nil)
@@ -274,7 +274,7 @@ func TestUntilThereIsACertificateHandshakesFail(t *testing.T) {
 		require.Error(t, err)
 	}
 	require.GreaterOrEqual(t, f.counted(resultNotReady), 3)
-	require.Equal(t, 1, strings.Count(f.lines(), "agents cannot connect"), "once a minute is enough")
+	require.Equal(t, 1, strings.Count(f.lines(), "agents cannot connect"), "one line per minute is enough")
 	f.credentials.now.Store(there)
 	response, _ := post(t, f.agent("runtime-1"), f.url(), strings.NewReader(kymaEdit))
 	require.Equal(t, http.StatusOK, response.StatusCode)

@@ -40,7 +40,7 @@ const (
 	kymaEdit = `{"watched":{"Namespace":"kyma-system","Name":"default"},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`
 )
 
-// given are credentials that a test changes.
+// given provides credentials that a test changes.
 type given struct {
 	now atomic.Pointer[credentials.Material]
 }
@@ -52,7 +52,7 @@ func (g *given) Current() (credentials.Material, bool) {
 	return credentials.Material{}, false
 }
 
-// show has the listener show a certificate of an authority, and trust these.
+// show lets the listener serve a certificate of an authority, and trust these authorities.
 func (g *given) show(version string, by *agenttest.Authority, trusted ...*agenttest.Authority) {
 	pool := trusted[0].Pool()
 	for _, each := range trusted[1:] {
@@ -67,14 +67,14 @@ type sent struct {
 	kick kick.Kick
 }
 
-// recorder takes kicks in place of Temporal.
+// recorder records kicks in place of Temporal.
 type recorder struct {
 	mu   sync.Mutex
 	sent []sent
-	// fails is how many kicks fail before one is taken, of a Kyma or of all.
+	// fails is how many kicks fail before one is accepted, by Kyma or for all.
 	fails   map[string]int
 	perKyma map[string]int
-	// hold, where set, is waited for with each kick.
+	// hold, if set, blocks each kick until the channel is closed.
 	hold chan struct{}
 }
 
@@ -122,7 +122,7 @@ func (r *recorder) of(name string) int {
 	return r.perKyma[name]
 }
 
-// fixture is a listener on the loopback.
+// fixture is a listener on the loopback interface.
 type fixture struct {
 	*Listener
 	t           testing.TB
@@ -130,7 +130,7 @@ type fixture struct {
 	credentials *given
 	kicks       *recorder
 	registry    *prometheus.Registry
-	// stop ends it, and returns what Start returned.
+	// stop ends the listener, and returns the result of Start.
 	stop  func() error
 	lines func() string
 }
@@ -185,12 +185,12 @@ func lines() (logr.Logger, func() string) {
 	}
 }
 
-// counted is how many requests had a result.
+// counted returns how many requests had a result.
 func (f *fixture) counted(result string) int {
 	return int(testutil.ToFloat64(f.metrics.Received.WithLabelValues(result)))
 }
 
-// transport is for an agent with this certificate, if any, by HTTP/2 unless plain.
+// transport returns a transport for an agent with these certificates, with HTTP/2 unless plain.
 func (f *fixture) transport(plain bool, certificates ...tls.Certificate) *http.Transport {
 	t := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: f.authority.Pool(), Certificates: certificates, MinVersion: tls.VersionTLS12},
@@ -200,14 +200,14 @@ func (f *fixture) transport(plain bool, certificates ...tls.Certificate) *http.T
 	return t
 }
 
-// agent is a client with a certificate of this common name.
+// agent returns a client with a certificate of this common name.
 func (f *fixture) agent(commonName string) *http.Client {
 	return &http.Client{Transport: f.transport(false, f.authority.Pair(commonName))}
 }
 
 func (f *fixture) url() string { return "https://" + f.Addr().String() + path }
 
-// post sends a body, and returns what was answered.
+// post sends a body, and returns the answer.
 func post(t testing.TB, by *http.Client, to string, body io.Reader, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, to, body)
@@ -223,7 +223,7 @@ func post(t testing.TB, by *http.Client, to string, body io.Reader, headers ...s
 	return response, string(text)
 }
 
-// kicked waits for a number of kicks, and returns whom they woke.
+// kicked waits for a number of kicks, and returns them by workflow.
 func (f *fixture) kicked(number int) map[string]kick.Kick {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool { return len(f.kicks.all()) >= number }, 30*time.Second, time.Millisecond)
@@ -256,12 +256,12 @@ func eventOf(group, kind, namespace, name string) string {
 	return fmt.Sprintf(`{"watched":{"Namespace":%q,"Name":%q},"watchedGvk":{"group":%q,"version":"v1","kind":%q}}`, namespace, name, group, kind)
 }
 
-// header is what Istio's gateway writes about a certificate.
+// header returns the header that Istio's gateway writes for a certificate.
 func header(certificate []byte) string {
 	return `Hash=00;Cert="` + strings.ReplaceAll(url.QueryEscape(string(certificate)), "+", "%20") + `";Subject="CN=x";URI=`
 }
 
-// manifestID names a Manifest in what these tests record of kicks.
+// manifestID is the key for a Manifest in these tests' records of kicks.
 func manifestID(r kick.Ref) string {
 	return "manifest/" + r.Namespace + "/" + r.Name + "/" + string(r.UID)
 }

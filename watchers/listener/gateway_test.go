@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
-// behind has the listener be behind gateways with these addresses.
+// behind lets the listener accept gateways with these addresses.
 func behind(cidrs ...string) func(*Options, *limits) {
 	return func(o *Options, _ *limits) {
 		o.Routing = desired.RoutingIstio
@@ -26,7 +26,7 @@ func behind(cidrs ...string) func(*Options, *limits) {
 
 func (f *fixture) plainURL() string { return "http://" + f.Addr().String() + path }
 
-func TestBehindAGatewayItsWordOnTheCertificateCounts(t *testing.T) {
+func TestTheCertificateThatAGatewayReportsCounts(t *testing.T) {
 	f := start(t, behind("10.0.0.0/8", "127.0.0.0/8"), kyma("one", "runtime-1"), kyma("two", "runtime-2"))
 	one, _ := f.authority.Issue("runtime-1")
 	two, _ := f.authority.Issue("runtime-2")
@@ -37,7 +37,7 @@ func TestBehindAGatewayItsWordOnTheCertificateCounts(t *testing.T) {
 	h2 := &http.Transport{Protocols: &http.Protocols{}}
 	h2.Protocols.SetUnencryptedHTTP2(true)
 	defer h2.CloseIdleConnections()
-	// What the client had sent comes first, in a line of its own or in the same.
+	// The header that the client sent comes first, in a line of its own or in the same line.
 	for _, headers := range [][]string{
 		{shared.HeaderClientCertificate, header(one), shared.HeaderClientCertificate, header(two)}, {shared.HeaderClientCertificate, header(one) + "," + header(two)},
 	} {
@@ -97,7 +97,7 @@ func issuedPEM(f *fixture) []byte {
 	return certificate
 }
 
-func TestNobodyButAGatewayIsBelieved(t *testing.T) {
+func TestOnlyAGatewayMayReportACertificate(t *testing.T) {
 	for name, cidrs := range map[string][]string{"no gateway is configured": nil, "the gateways are elsewhere": {"10.0.0.0/8", "::1/128"}} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, behind(cidrs...), kyma("one", "runtime-1"))
@@ -115,7 +115,7 @@ func TestNobodyButAGatewayIsBelieved(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthoritiesAgentsAreToldToTryAgain(t *testing.T) {
+func TestWithoutAuthoritiesAgentsAreAskedToRetry(t *testing.T) {
 	f := start(t, behind("127.0.0.1/32"), kyma("one", "runtime-1"))
 	value := issued("runtime-1")(f)
 	f.credentials.now.Store(nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
 )
 
-// Results of requests, as the metric has them.
+// Results of requests, as label values of the metric.
 const (
 	resultAccepted        = "accepted"
 	resultMerged          = "merged"
@@ -31,7 +31,7 @@ const (
 	resultInvalid         = "invalid"
 	resultOverloaded      = "overloaded"
 	resultNotReady        = "not_ready"
-	// resultUnproven is of connections that were closed as no valid certificate came on them.
+	// resultUnproven counts connections that were closed because no request with a valid certificate came.
 	resultUnproven = "unproven"
 )
 
@@ -48,12 +48,12 @@ const (
 	afterPause  = 5
 )
 
-// answer is what a request is answered.
+// answer is the answer to a request.
 type answer struct {
 	result string
 	status int
 	text   string
-	// after is the number of seconds of Retry-After, if any.
+	// after is the value of Retry-After in seconds, if any.
 	after int
 	// hangUp closes the connection.
 	hangUp bool
@@ -86,7 +86,7 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.after > 0 {
 		header.Set("Retry-After", strconv.Itoa(a.after))
 	}
-	// A connection of a gateway has requests of others, too.
+	// A gateway's connection also carries requests of other agents.
 	if a.hangUp && l.options.Routing == desired.RoutingDirect {
 		header.Set("Connection", "close")
 	}
@@ -96,10 +96,11 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// otherPath stands for all paths that are none of the listener's.
+// otherPath stands for all paths that the listener does not serve.
 const otherPath = "other"
 
-// pathOf is the path of a request as metrics have it: whoever sends one must not make a series.
+// pathOf returns the path of a request as a metric label. Unknown paths become otherPath, so that senders cannot create
+// series.
 func (l *Listener) pathOf(r *http.Request) string {
 	switch path := r.URL.Path; path {
 	case shared.EventPath(l.options.Manager), shared.EventPathV1(l.options.Manager):
@@ -108,22 +109,22 @@ func (l *Listener) pathOf(r *http.Request) string {
 	return otherPath
 }
 
-// handle decides on a request: whose it is before any of its body is read.
+// handle decides on a request. It identifies the sender before it reads the body.
 func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 	if l.pathOf(r) == otherPath {
-		return answer{result: resultNotFound, status: http.StatusNotFound, text: "there is nothing here, or for another manager"}
+		return answer{result: resultNotFound, status: http.StatusNotFound, text: "404 page not found"}
 	}
 	if r.Method != http.MethodPost {
-		return answer{result: resultMethod, status: http.StatusMethodNotAllowed, text: "events are posted"}
+		return answer{result: resultMethod, status: http.StatusMethodNotAllowed, text: "send events with POST"}
 	}
 	if l.stopping.Load() {
-		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "the listener stops", after: afterMoment, hangUp: true}
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "the listener is shutting down, try again", after: afterMoment, hangUp: true}
 	}
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	default:
-		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many requests at once", after: afterMoment}
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many concurrent requests, try again", after: afterMoment}
 	}
 	shown, err := l.identify(r)
 	if err != nil {
@@ -136,11 +137,11 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 			name = ""
 		}
 		if !c.prove(name) {
-			return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many connections of this cluster", after: afterPause, hangUp: true}
+			return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many connections from this cluster", after: afterPause, hangUp: true}
 		}
 	}
 	if !l.clusters.begin(runtimeID) {
-		return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many requests at once of this cluster", after: afterMoment}
+		return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many concurrent requests from this cluster", after: afterMoment}
 	}
 	defer l.clusters.end(runtimeID)
 	kyma, err := l.kymaOf(r.Context(), runtimeID)
@@ -161,11 +162,11 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 	if err != nil {
 		return refused(err)
 	}
-	l.options.Log.V(1).Info("event of a remote cluster", logkey.Kyma, kyma.Namespace+"/"+kyma.Name, logkey.Kind, kindOf(e).String(),
+	l.options.Log.V(1).Info("event from a remote cluster", logkey.Kyma, kyma.Namespace+"/"+kyma.Name, logkey.Kind, kindOf(e).String(),
 		logkey.Namespace, e.Watched.Namespace, logkey.Name, e.Watched.Name)
 	switch l.kicker.put(items) {
 	case queue.Full:
-		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many events wait", after: afterPause}
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many waiting events, try again", after: afterPause}
 	case queue.Merged:
 		return answer{result: resultMerged, status: http.StatusOK}
 	default:
@@ -173,8 +174,8 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 	}
 }
 
-// refused is the answer for an identity that is refused, or that nothing is known of. What is not known may be known in a
-// moment; agents try again later what is 401.
+// refused returns the answer for an identity that is refused or unknown. An unknown identity may become known in a
+// moment, and agents retry after 401.
 func refused(err error) answer {
 	a := answer{result: resultUnauthenticated, status: http.StatusUnauthorized, text: err.Error(), hangUp: true}
 	switch {
@@ -190,13 +191,13 @@ func refused(err error) answer {
 		a.result = resultRevoked
 	case errors.Is(err, errMissing), errors.Is(err, errNotVerified), errors.Is(err, errUntrusted):
 	default:
-		// No authorities yet, or a cache that cannot be read.
+		// There are no authorities yet, or a cache cannot be read.
 		a = answer{result: resultNotReady, status: http.StatusServiceUnavailable, text: "the listener is not ready", after: afterPause}
 	}
 	return a
 }
 
-// read reads the body of a request. Its time is limited by the server.
+// read reads the body of a request. The server bounds its time.
 func read(w http.ResponseWriter, r *http.Request) (shared.RemoteEvent, *answer) {
 	tooLarge := &answer{result: resultTooLarge, status: http.StatusRequestEntityTooLarge, text: "an event has " + strconv.Itoa(shared.MaxEventBytes) + " bytes at most", hangUp: true}
 	if r.ContentLength > shared.MaxEventBytes {

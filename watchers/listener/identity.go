@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/xfcc"
 )
 
-// Refusals of an identity.
+// Reasons to refuse an identity.
 var (
 	errSmuggled    = errors.New("the request has the header " + shared.HeaderClientCertificate + " and did not come from a gateway")
 	errUntrusted   = errors.New("the request did not come from a gateway")
@@ -31,7 +31,7 @@ var (
 	errNotReady    = errors.New("the listener has no authorities yet")
 )
 
-// identify returns the certificate that a request is made with, once it is verified.
+// identify returns the client certificate of a request after it was verified.
 func (l *Listener) identify(r *http.Request) (verified, error) {
 	now, there := l.options.Credentials.Current()
 	if !there {
@@ -72,7 +72,7 @@ func (l *Listener) identify(r *http.Request) (verified, error) {
 	})
 }
 
-// isGateway tells whether a connection is from an address of a gateway.
+// isGateway reports whether a connection comes from the address of a gateway.
 func (l *Listener) isGateway(remote string) bool {
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -82,11 +82,11 @@ func (l *Listener) isGateway(remote string) bool {
 	return slices.ContainsFunc(l.options.GatewayCIDRs, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
-// verifiedAtOnce is how many certificates are remembered as verified: those of a large fleet.
+// verifiedAtOnce is how many verified certificates are remembered, enough for a large fleet.
 const verifiedAtOnce = 20_000
 
-// verifier verifies certificates, each once per version of the authorities: it costs more than all else of a request. What
-// is refused is not remembered, as anybody can send any number of those.
+// verifier verifies each certificate once per version of the authorities, because verification costs more than the rest
+// of a request. It does not remember refused certificates, because anybody can send any number of them.
 type verifier struct {
 	now func() time.Time
 
@@ -95,9 +95,9 @@ type verifier struct {
 	known   *lately.Cache[[sha256.Size]byte, verified]
 }
 
-// verified is a certificate that the authorities vouch for.
+// verified is a certificate issued by the authorities.
 type verified struct {
-	// name is its common name.
+	// name is the certificate's common name.
 	name         string
 	serial       *big.Int
 	since, until time.Time
@@ -107,8 +107,8 @@ func newVerifier(now func() time.Time) *verifier {
 	return &verifier{now: now}
 }
 
-// verify returns a certificate that an authority of now vouches for at this time. The key is the same for the same
-// certificate only.
+// verify returns the certificate if one of the present authorities issued it and it is valid now. Different
+// certificates must have different keys.
 func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (verified, error) {
 	sum, now := sha256.Sum256(key), v.now()
 	known := v.of(by.Version)
@@ -148,7 +148,7 @@ func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x50
 	return found, nil
 }
 
-// of is what is known by these authorities. What is known by others is forgotten.
+// of returns the certificates verified by these authorities. It forgets those verified by other authorities.
 func (v *verifier) of(version string) *lately.Cache[[sha256.Size]byte, verified] {
 	v.mu.Lock()
 	defer v.mu.Unlock()

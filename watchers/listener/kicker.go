@@ -13,23 +13,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
 )
 
-// kicker sends the kicks that wait.
+// kicker sends the waiting kicks.
 type kicker struct {
 	kicks Kicks
 	log   *limitedLog
 	now   func() time.Time
 	delay prometheus.Histogram
 	lost  prometheus.Counter
-	// slots has a place for each kick that is on its way, and stop is how long kicks are sent when the process ends.
+	// slots has one entry per kick in flight. stop is how long kicks are still sent when the process ends.
 	slots   chan struct{}
 	timeout time.Duration
 	stop    time.Duration
-	// changed wakes the one that sends.
+	// changed wakes the sending goroutine.
 	changed chan struct{}
 
 	mu    sync.Mutex
 	queue *queue.Queue
-	// sending is how many kicks are on their way.
+	// sending is the number of kicks in flight.
 	sending int
 	closed  bool
 }
@@ -41,15 +41,15 @@ func newKicker(kicks Kicks, limits limits, log *limitedLog, now func() time.Time
 	}
 }
 
-// length is how many entities wait.
+// length returns the number of waiting entities.
 func (k *kicker) length() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.queue.Len()
 }
 
-// put adds items. It tells that they are merged where all are, and full where one finds no room: the agent sends the event
-// again then, and those that found room are merged.
+// put adds items. It returns Merged if all were merged, and Full if one found no room. The agent then sends the event
+// again, and the items that found room are merged.
 func (k *kicker) put(items []queue.Item) queue.Outcome {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,7 +79,7 @@ func (k *kicker) wake() {
 	}
 }
 
-// run sends what waits until the context ends, and then what still waits, for some seconds.
+// run sends waiting kicks until the context ends, and then the remaining ones for some seconds.
 func (k *kicker) run(ctx context.Context) {
 	k.send(ctx, func() bool { return false })
 	k.mu.Lock()
@@ -93,11 +93,11 @@ func (k *kicker) run(ctx context.Context) {
 	k.closed = true
 	if lost := k.queue.Len() + k.sending; lost > 0 {
 		k.lost.Add(float64(lost))
-		k.log.log.Info("the process ends with events that were not passed on, the sweep finds what changed", logkey.Total, lost)
+		k.log.log.Info("the process ends with events that were not passed on; the sweep finds the changes", logkey.Total, lost)
 	}
 }
 
-// send sends what waits until the context ends or it is done.
+// send sends waiting kicks until the context ends or done returns true.
 func (k *kicker) send(ctx context.Context, done func() bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -119,7 +119,8 @@ func (k *kicker) send(ctx context.Context, done func() bool) {
 		}
 		k.mu.Unlock()
 		if found {
-			// A kick on its way ends by its own time limit: one that is broken off may have been delivered or not.
+			// A kick in flight ends by its own timeout. It is not canceled, because a canceled kick may or may not have
+			// been delivered.
 			go k.deliver(context.WithoutCancel(ctx), item)
 			continue
 		}
@@ -137,7 +138,7 @@ func (k *kicker) send(ctx context.Context, done func() bool) {
 	}
 }
 
-// deliver sends one kick. One that fails waits again.
+// deliver sends one kick. A failed kick is queued again.
 func (k *kicker) deliver(ctx context.Context, item queue.Item) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
@@ -159,7 +160,7 @@ func (k *kicker) deliver(ctx context.Context, item queue.Item) {
 	<-k.slots
 	k.wake()
 	if err != nil {
-		k.log.say(err, "cannot kick a workflow for an event, it is tried again", logkey.Kyma, item.Kyma.String())
+		k.log.say(err, "kick a workflow for an event, will try again", logkey.Kyma, item.Kyma.String())
 		return
 	}
 	k.delay.Observe(now.Sub(item.Since).Seconds())

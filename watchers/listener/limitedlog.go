@@ -9,10 +9,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// sayEvery bounds the lines of one kind: whoever reaches the port can cause most of them.
+// sayEvery bounds the lines of one kind, because anybody who reaches the port can cause most of them.
 const sayEvery = time.Minute
 
-// limitedLog logs, of each message, one line a minute at most.
+// limitedLog logs at most one line per message and minute.
 type limitedLog struct {
 	log logr.Logger
 	now func() time.Time
@@ -21,13 +21,13 @@ type limitedLog struct {
 	said map[string]line
 }
 
-// line is when a message was logged last, and how often it was not since.
+// line is when a message was last logged, and how often it was suppressed since.
 type line struct {
 	at     time.Time
 	unsaid int
 }
 
-// say logs a message of ours, so that there are few different ones.
+// say logs a message. message must be a constant, so that there are few different ones.
 func (s *limitedLog) say(err error, message string, pairs ...any) {
 	s.mu.Lock()
 	last, now := s.said[message], s.now()

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// slow is a body that does not come, until the test ends it.
+// slow returns a body that sends nothing until the test ends.
 func slow(t *testing.T) io.Reader {
 	t.Helper()
 	reader, writer := io.Pipe()
@@ -26,7 +26,7 @@ func slow(t *testing.T) io.Reader {
 	return reader
 }
 
-func TestASlowBodyIsGivenUp(t *testing.T) {
+func TestASlowBodyTimesOut(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		f := start(t, func(_ *Options, l *limits) { l.read = 300 * time.Millisecond }, kyma("one", "runtime-1"))
 		agent := &http.Client{Transport: f.transport(plain, f.authority.Pair("runtime-1"))}
@@ -53,7 +53,7 @@ func closedByListener(t *testing.T, c net.Conn) {
 	}
 }
 
-func TestAConnectionOnWhichNobodyProvesWhoTheyAreIsClosed(t *testing.T) {
+func TestAConnectionWithoutAValidCertificateIsClosed(t *testing.T) {
 	for name, connect := range map[string]func(*fixture, net.Conn) net.Conn{
 		"nothing is sent": func(_ *fixture, c net.Conn) net.Conn { return c },
 		"a handshake without a certificate and no request": func(f *fixture, c net.Conn) net.Conn {
@@ -135,7 +135,7 @@ func TestOneClusterCannotTakeAllConnections(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// occupy sends requests whose bodies do not come, and waits until the listener reads them.
+// occupy sends requests without bodies, and waits until the listener reads them.
 func occupy(t *testing.T, f *fixture, agent *http.Client, number int) {
 	t.Helper()
 	before := len(f.slots)
@@ -153,7 +153,7 @@ func occupy(t *testing.T, f *fixture, agent *http.Client, number int) {
 
 func TestRequestsAtOnceAreBounded(t *testing.T) {
 	f := start(t, func(_ *Options, l *limits) { l.requestsPerCluster, l.requests, l.read = 2, 4, time.Minute }, kyma("one", "runtime-1"), kyma("two", "runtime-2"))
-	// By HTTP/1, since a connection of HTTP/2 has no more streams than requests of a cluster are allowed.
+	// HTTP/1 is used because an HTTP/2 connection has no more streams than a cluster may have requests.
 	one := &http.Client{Transport: f.transport(true, f.authority.Pair("runtime-1"))}
 	two := &http.Client{Transport: f.transport(true, f.authority.Pair("runtime-2"))}
 	occupy(t, f, one, 2)
@@ -161,14 +161,14 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	response, _ = post(t, two, f.url(), strings.NewReader(kymaEdit))
-	require.Equal(t, http.StatusOK, response.StatusCode, "another cluster has its own")
+	require.Equal(t, http.StatusOK, response.StatusCode, "another cluster has its own limit")
 	occupy(t, f, two, 2)
 	response, _ = post(t, two, f.url(), strings.NewReader(kymaEdit))
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 	require.Equal(t, 2, f.counted(resultOverloaded))
 }
 
-func TestAFullQueueIsAnsweredAndForgotten(t *testing.T) {
+func TestAFullQueueRefusesEvents(t *testing.T) {
 	f := start(t, func(_ *Options, l *limits) { l.queue.Capacity, l.queue.Together, l.queue.TogetherBurst = 1, 0.0001, 1 },
 		kyma("one", "runtime-1"), kyma("two", "runtime-2"), kyma("three", "runtime-3"))
 	for i, wanted := range []int{200, 200, 503} {
@@ -180,11 +180,11 @@ func TestAFullQueueIsAnsweredAndForgotten(t *testing.T) {
 	}
 	require.Equal(t, 1, f.counted(resultOverloaded))
 	response, _ := post(t, f.agent("runtime-2"), f.url(), strings.NewReader(kymaEdit))
-	require.Equal(t, http.StatusOK, response.StatusCode, "it is one with what waits")
+	require.Equal(t, http.StatusOK, response.StatusCode, "the event is merged with a waiting one")
 	require.Equal(t, 1, f.counted(resultMerged))
 }
 
-func TestManyEventsOfOneClusterAreFewKicksAndHoldNobodyUp(t *testing.T) {
+func TestManyEventsOfOneClusterBecomeFewKicksAndDelayNoOtherCluster(t *testing.T) {
 	f := start(t, nil, kyma("one", "runtime-1"), kyma("two", "runtime-2"))
 	one := f.agent("runtime-1")
 	for range 2_000 {
@@ -215,7 +215,7 @@ func TestAKickThatFailsIsNotLost(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-func TestAtItsEndItPassesOnWhatItTook(t *testing.T) {
+func TestAtItsEndTheListenerSendsTheRemainingKicks(t *testing.T) {
 	objects := kyma("one", "runtime-1")
 	f := start(t, func(_ *Options, l *limits) { l.queue.PerSecond, l.queue.Burst = 0.0001, 1 }, objects, manifest("m", "one", nil))
 	agent := f.agent("runtime-1")
@@ -223,7 +223,7 @@ func TestAtItsEndItPassesOnWhatItTook(t *testing.T) {
 	f.kicked(1)
 	response, _ := post(t, agent, f.url(), strings.NewReader(kymaEdit))
 	require.Equal(t, http.StatusOK, response.StatusCode)
-	require.Equal(t, 1, f.kicker.length(), "it waits for its bucket")
+	require.Equal(t, 1, f.kicker.length(), "the kick waits for a token")
 	require.NoError(t, f.stop())
 	f.kicked(2)
 	require.Zero(t, testutil.ToFloat64(f.metrics.Lost))
@@ -231,7 +231,7 @@ func TestAtItsEndItPassesOnWhatItTook(t *testing.T) {
 	require.Error(t, err, "the port is closed")
 }
 
-func TestWhileItEndsEventsAreForAnotherReplica(t *testing.T) {
+func TestAnEndingListenerRefusesEvents(t *testing.T) {
 	f := start(t, func(_ *Options, l *limits) { l.drain = time.Second }, kyma("one", "runtime-1"), kyma("two", "runtime-2"))
 	f.kicks.hold = make(chan struct{})
 	one, two := f.agent("runtime-1"), f.agent("runtime-2")
@@ -244,7 +244,7 @@ func TestWhileItEndsEventsAreForAnotherReplica(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.NoError(t, <-ended)
-	require.InDelta(t, 1, testutil.ToFloat64(f.metrics.Lost), 0, "Temporal took it too late")
+	require.InDelta(t, 1, testutil.ToFloat64(f.metrics.Lost), 0, "Temporal accepted the kick too late")
 	close(f.kicks.hold)
 }
 
@@ -255,11 +255,11 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	_, err := New(good)
 	require.NoError(t, err)
 	for name, change := range map[string]func(*Options){
-		"no address":                    func(o *Options) { o.Address = "" },
-		"no routing":                    func(o *Options) { o.Routing = desired.RoutingNone },
-		"no manager":                    func(o *Options) { o.Manager = "" },
-		"a manager that is a path":      func(o *Options) { o.Manager = "a/b" },
-		"gateways where there are none": func(o *Options) { o.GatewayCIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} },
+		"no address":                   func(o *Options) { o.Address = "" },
+		"no routing":                   func(o *Options) { o.Routing = desired.RoutingNone },
+		"no manager":                   func(o *Options) { o.Manager = "" },
+		"a manager that is a path":     func(o *Options) { o.Manager = "a/b" },
+		"gateways with direct routing": func(o *Options) { o.GatewayCIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} },
 		"an invalid range": func(o *Options) {
 			o.Routing, o.GatewayCIDRs = desired.RoutingIstio, []netip.Prefix{{}}
 		},

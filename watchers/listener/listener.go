@@ -1,16 +1,24 @@
-// Package listener takes the events that agents in remote clusters send, and kicks the workflows that they concern.
+// Package listener receives events from the agents in remote clusters, and kicks the workflows that they concern.
 //
-//	listener.go   what it is made of, and its start and end
-//	server.go     the port and its limits; connections on which nobody proves who they are
-//	tls.go        mutual TLS that ends here
-//	identity.go   whose certificate a request has
-//	handler.go    what is answered
-//	affected.go   which Kyma and which Manifests an event concerns
-//	kicker.go     passes on what waits, at the pace of package queue
+// New returns a Listener, which every replica runs as a manager.Runnable:
 //
-// An event says that something changed, and never what to do. The certificate says whose event it is; what the body says
-// is believed inside that Kyma only. The worst that an agent can do is to have its own Kyma compared too often, for which
-// there are limits per Kyma.
+//	l, err := listener.New(listener.Options{Address: ":8082", Routing: desired.RoutingDirect, Credentials: secret, ...})
+//	err = mgr.Add(l)
+//
+// One file per subject:
+//
+//	listener.go   options, limits, start and end
+//	server.go     the port and its limits; closes connections without a valid certificate
+//	tls.go        mutual TLS, if it ends at the listener
+//	identity.go   the certificate of a request
+//	handler.go    the answers
+//	affected.go   the Kyma and the Manifests that an event concerns
+//	kicker.go     sends the waiting kicks, at the pace of package queue
+//
+// Invariants:
+//   - An event reports that something changed, never what to do.
+//   - The certificate identifies the Kyma. The body is trusted only within that Kyma.
+//   - The worst that a compromised agent can do is to have its own Kyma compared too often. Limits per Kyma bound that.
 package listener
 
 import (
@@ -38,66 +46,68 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
 )
 
-// DefaultKicksPerSecond is how many kicks a listener sends where nothing else is configured.
+// DefaultKicksPerSecond is the default of Options.KicksPerSecond.
 const DefaultKicksPerSecond = 200
 
-// Credentials are what the listener shows to agents, and checks them by; *credentials.Secret has them.
+// Credentials provides the listener's certificate and the authorities that it trusts. It is implemented by
+// *credentials.Secret.
 type Credentials interface {
-	// Current is what is in use now; false before there is anything. It is called for each request, and must not wait.
+	// Current returns the Material in use, and false if there is none yet. It is called for each request and must not
+	// block.
 	Current() (credentials.Material, bool)
 }
 
-// Kicks wake workflows; *kick.Sender does.
+// Kicks wakes workflows. It is implemented by *kick.Sender.
 type Kicks interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Manifest(ctx context.Context, kyma, manifest kick.Ref, k kick.Kick) error
 }
 
-// Options are what a Listener needs.
+// Options configure a Listener.
 type Options struct {
-	// Address is where it listens (`--kyma-skr-listener-bind-address`).
+	// Address is the address to listen on (`--kyma-skr-listener-bind-address`).
 	Address string
-	// Routing is desired.RoutingDirect, where TLS ends here, or desired.RoutingIstio, where it ends at a gateway.
+	// Routing is desired.RoutingDirect if TLS ends at the listener, or desired.RoutingIstio if it ends at a gateway.
 	Routing desired.Routing
-	// Manager is the part of the path for whom the events are: that of this instance.
+	// Manager is the segment of the path that addresses this instance.
 	Manager string
-	// GatewayCIDRs have the addresses from which gateways connect, whose word on certificates counts
-	// (`--listener-gateway-cidrs`), where Routing is desired.RoutingIstio. Without any, every event is refused.
+	// GatewayCIDRs are the addresses of gateways that may report client certificates (`--listener-gateway-cidrs`), if
+	// Routing is desired.RoutingIstio. Without any, every event is refused.
 	GatewayCIDRs []netip.Prefix
-	// Credentials of the listener; without their certificate where Routing is desired.RoutingIstio.
+	// Credentials of the listener; without a certificate if Routing is desired.RoutingIstio.
 	Credentials Credentials
 	// Kymas is the cache of Kymas, on which fleet.RegisterRuntimeIDs was called.
 	Kymas client.Reader
 	// Manifests is the cache of Manifests, on which fleet.Register was called.
 	Manifests client.Reader
-	// Ours tells by the labels of a Kyma whether this instance works on it (desired.Settings.Ours); nil for all.
+	// Ours reports, by a Kyma's labels, whether this instance works on it (desired.Settings.Ours); nil means all.
 	Ours func(labels map[string]string) bool
-	// Kicks wake the workflows.
+	// Kicks wakes the workflows.
 	Kicks Kicks
-	// Registry takes the metrics.
+	// Registry registers the metrics.
 	Registry prometheus.Registerer
-	// Log is where lines go, of the same kind at most one a minute.
+	// Log receives at most one line per minute of each kind.
 	Log logr.Logger
-	// KicksPerSecond is how many kicks are sent for all Kymas together; DefaultKicksPerSecond where it is zero.
+	// KicksPerSecond is how many kicks are sent for all Kymas together; DefaultKicksPerSecond if zero.
 	KicksPerSecond int
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
 
-// limits are what tests make smaller.
+// limits are variable so that tests can lower them.
 type limits struct {
-	// connections of all, and perCluster of one common name where TLS ends here.
+	// connections bounds all connections, and connectionsPerCluster those of one common name if TLS ends here.
 	connections, connectionsPerCluster int
-	// requests at once of all, and of one common name.
+	// requests bounds all concurrent requests, and requestsPerCluster those of one common name.
 	requests, requestsPerCluster int
 	headerBytes                  int
 	readHeader, read, write      time.Duration
 	idle                         time.Duration
-	// proof is how long a connection is kept on which no request has a valid certificate.
+	// proof is how long a connection without a request with a valid certificate stays open.
 	proof time.Duration
-	// drain is how long kicks are still sent when the process ends, and end how long requests may take then.
+	// drain is how long kicks are still sent when the process ends, and end how long requests may take after that.
 	drain, end time.Duration
-	// senders is how many kicks are on their way at once, each for no longer than kick.
+	// senders is the number of kicks in flight, and kick the timeout of each.
 	senders int
 	kick    time.Duration
 	queue   queue.Limits
@@ -117,7 +127,7 @@ func defaultLimits(kicksPerSecond int) limits {
 	}
 }
 
-// Listener implements manager.Runnable, on every replica.
+// Listener receives events. It implements manager.Runnable, and runs on every replica.
 type Listener struct {
 	options  Options
 	limits   limits
@@ -132,7 +142,7 @@ type Listener struct {
 	address  atomic.Pointer[net.Addr]
 }
 
-// New makes a Listener. It registers its metrics.
+// New returns a Listener and registers its metrics.
 func New(o Options) (*Listener, error) {
 	o.KicksPerSecond = cmp.Or(o.KicksPerSecond, DefaultKicksPerSecond)
 	return newListener(o, defaultLimits(o.KicksPerSecond))
@@ -168,15 +178,15 @@ func check(o Options) error {
 	case err != nil:
 		return fmt.Errorf("the listener's address %q: %w", o.Address, err)
 	case o.Routing != desired.RoutingDirect && o.Routing != desired.RoutingIstio:
-		return fmt.Errorf("there is no listener for the routing %q", o.Routing)
+		return fmt.Errorf("the listener does not support the routing %q", o.Routing)
 	case o.Manager == "" || strings.ContainsAny(o.Manager, "/%?#"):
-		return fmt.Errorf("the listener's manager %q cannot be a part of a path", o.Manager)
+		return fmt.Errorf("the listener's manager %q cannot be a path segment", o.Manager)
 	case o.Routing == desired.RoutingDirect && len(o.GatewayCIDRs) > 0:
-		return errors.New("the listener has addresses of gateways, and by its routing nobody connects through one")
+		return errors.New("addresses of gateways are set, but with direct routing no gateway connects to the listener")
 	case o.KicksPerSecond < 0:
-		return fmt.Errorf("the listener cannot send %d kicks a second", o.KicksPerSecond)
+		return fmt.Errorf("the listener cannot send %d kicks per second", o.KicksPerSecond)
 	case o.Credentials == nil || o.Kymas == nil || o.Manifests == nil || o.Kicks == nil || o.Registry == nil:
-		return errors.New("the listener needs Credentials, Kymas, Manifests, Kicks and Registry")
+		return errors.New("Credentials, Kymas, Manifests, Kicks and Registry of the listener must not be nil")
 	}
 	for _, prefix := range o.GatewayCIDRs {
 		if !prefix.IsValid() {
@@ -186,10 +196,10 @@ func check(o Options) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica listens.
+// NeedLeaderElection returns false, because every replica listens.
 func (l *Listener) NeedLeaderElection() bool { return false }
 
-// Addr is where it listens; nil before Start has opened the port.
+// Addr returns the address of the port; nil before Start has opened it.
 func (l *Listener) Addr() net.Addr {
 	if at := l.address.Load(); at != nil {
 		return *at
@@ -197,8 +207,8 @@ func (l *Listener) Addr() net.Addr {
 	return nil
 }
 
-// Start listens until the context ends. Then it answers that it takes no more events, passes on those that it took, for
-// some seconds, and closes the port.
+// Start listens until the context ends. It then refuses further events, sends the kicks of earlier events for some
+// seconds, and closes the port.
 func (l *Listener) Start(ctx context.Context) error {
 	port, err := l.open(ctx)
 	if err != nil {

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// gatewayStreams is how many requests a gateway has on one connection, which are of many agents.
+	// gatewayStreams is how many requests of many agents a gateway may have on one connection.
 	gatewayStreams = 250
-	// streamBytes is what a client may send of one request before it is read, of all on a connection connectionBytes.
+	// streamBytes is how many unread bytes of one request a client may send, connectionBytes how many of all requests
+	// of a connection.
 	streamBytes     = 32 << 10
 	connectionBytes = 128 << 10
 )
 
-// open opens the port, and bounds its connections.
+// open opens the port, and bounds the number of connections.
 func (l *Listener) open(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	port, err := config.Listen(ctx, "tcp", l.options.Address)
@@ -34,14 +35,14 @@ func (l *Listener) open(ctx context.Context) (net.Listener, error) {
 	}
 	at := port.Addr()
 	l.address.Store(&at)
-	l.options.Log.Info("listening for events of remote clusters", logkey.Address, at.String(), logkey.Mode, string(l.options.Routing))
+	l.options.Log.Info("listening for events from remote clusters", logkey.Address, at.String(), logkey.Mode, string(l.options.Routing))
 	return &guarded{
 		Listener: netutil.LimitListener(port, l.limits.connections), within: l.limits.proof, clusters: l.clusters,
 		cut: func() { l.metrics.Received.WithLabelValues(resultUnproven).Inc() },
 	}, nil
 }
 
-// server is the HTTP server behind the port.
+// server returns the HTTP server behind the port.
 func (l *Listener) server() *http.Server {
 	streams := l.limits.requestsPerCluster
 	protocols := &http.Protocols{}
@@ -58,13 +59,14 @@ func (l *Listener) server() *http.Server {
 		MaxHeaderBytes: l.limits.headerBytes,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: connectionBytes},
 		ConnContext:    withConnection,
-		// Handshakes are broken off by every probe of the port. The level is that of lines for debugging, V(1).
+		// Every probe of the port aborts a handshake, so these errors are logged at the debug level, V(1).
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(l.options.Log), slog.LevelInfo-1),
 	}
 }
 
-// guarded closes connections on which nobody proves in time who they are: in the handshake, before the first request, or
-// as its certificate is refused. Otherwise whoever reaches the port could take all connections there are.
+// guarded closes connections that do not present a valid certificate in time, whether in the handshake, before the
+// first request, or because the certificate is refused. Otherwise anybody who reaches the port could use up all
+// connections.
 type guarded struct {
 	net.Listener
 
@@ -89,22 +91,22 @@ func (g *guarded) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// connection is one of an agent or a gateway.
+// connection is a connection of an agent or a gateway.
 type connection struct {
 	net.Conn
 
 	clusters *clusters
 
 	mu sync.Mutex
-	// timer closes the connection unless it is proven.
+	// timer closes the connection unless a valid certificate is presented.
 	timer  *time.Timer
 	closed bool
-	// name is the common name that it counts for.
+	// name is the common name that the connection counts for.
 	name string
 }
 
-// prove says that a valid certificate came on the connection. Where TLS ends here, the name is whose it is: it tells
-// whether that cluster may have the connection.
+// prove records that a request on the connection had a valid certificate. If TLS ends here, name is the certificate's
+// common name, and prove reports whether its cluster may have the connection.
 func (c *connection) prove(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +134,7 @@ func (c *connection) Close() error {
 
 type connectionKey struct{}
 
-// withConnection has requests know their connection.
+// withConnection stores the connection in the context of its requests.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -145,8 +147,8 @@ func connectionOf(ctx context.Context) (*connection, bool) {
 	return c, ok
 }
 
-// clusters counts what is there at once of each cluster, by the common name of its certificate, so that one cannot take
-// all that there is for all.
+// clusters counts concurrent connections and requests per cluster, by the common name of its certificate, so that one
+// cluster cannot use up all of them.
 type clusters struct {
 	mu                    sync.Mutex
 	connections, requests map[string]int

@@ -7,20 +7,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// errNoCertificate breaks off handshakes before the listener has a certificate.
+// errNoCertificate ends handshakes before the listener has a certificate.
 var errNoCertificate = errors.New("the listener has no certificate yet")
 
-// secure is the configuration of TLS with one certificate.
+// secure is the TLS configuration for one certificate.
 type secure struct {
 	version string
 	config  *tls.Config
 }
 
-// tlsConfig is nil where a gateway ends TLS.
+// tlsConfig returns nil if a gateway terminates TLS.
 //
-// The handshake asks for the client's certificate, and takes any: it proves that the client has the key. Whether an
-// authority of now vouches for it is checked with each request (identity.go). So a refusal is an answer, which agents log
-// and people understand, and an authority that leaves the bundle is out for connections that are open as well.
+// The handshake requests a client certificate and accepts any: it proves only that the client has the key. Each request
+// checks that a present authority issued the certificate (identity.go). A refusal is thus an HTTP answer, which agents
+// log and people understand. An authority that was removed is no longer trusted on open connections either.
 func (l *Listener) tlsConfig() *tls.Config {
 	if l.options.Routing != desired.RoutingDirect {
 		return nil
@@ -28,7 +28,7 @@ func (l *Listener) tlsConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: l.configForClient}
 }
 
-// configForClient has each handshake use the certificate of now. Connections that are open go on with theirs.
+// configForClient lets each handshake use the present certificate. Open connections keep theirs.
 func (l *Listener) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	now, there := l.options.Credentials.Current()
 	if !there || len(now.Certificate.Certificate) == 0 {
@@ -42,7 +42,7 @@ func (l *Listener) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	made := &secure{version: now.Version, config: &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{now.Certificate}, ClientAuth: tls.RequestClientCert,
 		NextProtos: []string{"h2", "http/1.1"},
-		// A session that is resumed would go on with the certificates of its first handshake.
+		// A resumed session would continue with the certificates of its first handshake.
 		SessionTicketsDisabled: true,
 	}}
 	l.secure.Store(made)

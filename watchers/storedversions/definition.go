@@ -1,12 +1,15 @@
-// Package storedversions has all objects of our kinds stored in the version that is written today, so that a later
-// release may drop an older one. An object stays as it was last written, whatever the definition of its kind has become
-// since. So the API server notes in status.storedVersions of a CustomResourceDefinition in which versions objects may be
-// stored, and refuses a definition without one of these. It takes none off that list: who has rewritten all objects does.
+// Package storedversions migrates all objects of our kinds to the present storage version, so that a later release may
+// drop an older version.
 //
-//	definition.go  what a CustomResourceDefinition says of it
-//	rights.go      what an account needs
+// An object stays in the version that it was last written in, even if the storage version of its
+// CustomResourceDefinition changes. The API server therefore records in status.storedVersions in which versions objects
+// may be stored, and refuses a definition without one of these versions. It never shortens that list; whoever has
+// rewritten all objects must do that.
+//
+//	definition.go  the stored versions of a CustomResourceDefinition
+//	rights.go      the rights that an account needs
 //	migrator.go    rewrites the objects of a kind, and then shortens the list
-//	leader.go      does so in the process that leads, where its account may
+//	leader.go      migrates in the leader, if its account has the rights
 //
 // `lifecycle-manager crds migrate` does the same for an administrator (cmd/internal/definitions).
 package storedversions
@@ -24,36 +27,36 @@ import (
 
 var (
 	// ErrMissing is wrapped by the error for a CustomResourceDefinition that is not installed.
-	ErrMissing = errors.New("it is not installed")
-	// ErrChanged is wrapped by the error for a CustomResourceDefinition that was changed while objects were rewritten: they
-	// may have been written in another version again.
-	ErrChanged = errors.New("it was changed meanwhile")
+	ErrMissing = errors.New("not installed")
+	// ErrChanged is wrapped by the error for a CustomResourceDefinition that changed while objects were rewritten. Some
+	// of them may have been written in another version again.
+	ErrChanged = errors.New("changed during the migration, run it again")
 )
 
-// Definition is what a CustomResourceDefinition says about the versions that objects of its kind are stored in.
+// Definition records the versions that objects of a CustomResourceDefinition are stored in.
 type Definition struct {
-	// Name is its own, such as kymas.operator.kyma-project.io.
+	// Name is the name of the definition, such as kymas.operator.kyma-project.io.
 	Name string
-	// ResourceVersion is the one that was read.
+	// ResourceVersion is the version that was read.
 	ResourceVersion string
-	// Resource is the plural name of the kind, and Kind the kind in the version that is written today.
+	// Resource is the plural name of the kind, and Kind the kind in the present storage version.
 	Resource string
 	Kind     schema.GroupVersionKind
-	// Older are the other versions in which objects may be stored.
+	// Older holds the other versions in which objects may be stored.
 	Older []string
 }
 
-// Migrated tells whether all objects are stored in the version that is written today.
+// Migrated reports whether all objects are stored in the present storage version.
 func (d Definition) Migrated() bool { return len(d.Older) == 0 }
 
-// definitionOf fails where the version that is written is not served: objects could not be rewritten in it.
+// definitionOf fails if the storage version is not served, because objects could not be rewritten in it.
 func definitionOf(crd *apiextensionsv1.CustomResourceDefinition) (Definition, error) {
 	d := Definition{Name: crd.Name, ResourceVersion: crd.ResourceVersion, Resource: crd.Spec.Names.Plural}
 	for _, version := range crd.Spec.Versions {
 		if version.Storage {
 			d.Kind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
 			if !version.Served {
-				return d, fmt.Errorf("CustomResourceDefinition %s does not serve %s, in which it stores objects", crd.Name, version.Name)
+				return d, fmt.Errorf("CustomResourceDefinition %s does not serve %s, its storage version", crd.Name, version.Name)
 			}
 		}
 	}

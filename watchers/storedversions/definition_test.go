@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// versionsOf are versions of a definition by their names; a * after one says that it is stored, a - that it is not served.
+// versionsOf returns versions of a definition by name. A * after the name marks the storage version, a - a version that
+// is not served.
 func versionsOf(names ...string) []apiextensionsv1.CustomResourceDefinitionVersion {
 	var all []apiextensionsv1.CustomResourceDefinitionVersion
 	for _, name := range names {
@@ -30,19 +31,19 @@ func versionsOf(names ...string) []apiextensionsv1.CustomResourceDefinitionVersi
 	return all
 }
 
-func TestWhatADefinitionSaysOfStoredVersions(t *testing.T) {
+func TestTheStoredVersionsOfADefinition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		versions []string
 		stored   []string
 		older    []string
 	}{
-		"nothing older":                                       {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta2"}, nil},
-		"the version of an earlier generation":                {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta1"}},
-		"several, in an order of their own":                   {[]string{"v1alpha1", "v1beta1", "v1beta2*"}, []string{"v1beta1", "v1beta2", "v1alpha1"}, []string{"v1alpha1", "v1beta1"}},
-		"a newer one, after a roll-back":                      {[]string{"v1beta1*", "v1beta2"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta2"}},
-		"one that is served no more":                          {[]string{"v1beta1-", "v1beta2*"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta1"}},
-		"the one of today is missing, as nothing was written": {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta1"}, []string{"v1beta1"}},
-		"a definition that was made just now":                 {[]string{"v1beta2*"}, nil, nil},
+		"nothing older":                                               {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta2"}, nil},
+		"the version of an earlier generation":                        {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta1"}},
+		"several, in an order of their own":                           {[]string{"v1alpha1", "v1beta1", "v1beta2*"}, []string{"v1beta1", "v1beta2", "v1alpha1"}, []string{"v1alpha1", "v1beta1"}},
+		"a newer one, after a roll-back":                              {[]string{"v1beta1*", "v1beta2"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta2"}},
+		"one that is served no more":                                  {[]string{"v1beta1-", "v1beta2*"}, []string{"v1beta1", "v1beta2"}, []string{"v1beta1"}},
+		"the present version is missing, because nothing was written": {[]string{"v1beta1", "v1beta2*"}, []string{"v1beta1"}, []string{"v1beta1"}},
+		"a definition that was just created":                          {[]string{"v1beta2*"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := &apiextensionsv1.CustomResourceDefinition{
@@ -74,7 +75,7 @@ func TestObjectsCannotBeRewrittenInAVersionThatIsNotServed(t *testing.T) {
 	require.ErrorContains(t, err, "kymas.example.com does not serve v1beta2")
 }
 
-func TestFewOfTheMissingRightsAreNamed(t *testing.T) {
+func TestOnlyAFewMissingRightsAreNamed(t *testing.T) {
 	require.EqualError(t, &NotAllowedError{Missing: []string{"a", "b"}}, "the account may not a, b")
 	require.EqualError(t, &NotAllowedError{Missing: []string{"a", "b", "c", "d", "e"}}, "the account may not a, b, c and 2 more")
 }

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// checkEvery is how often definitions are read that need nothing, and retryAllowed those that need more rights than
-	// the account has, which may be given to it.
+	// checkEvery is how often migrated definitions are checked. retryAllowed is how often definitions are retried that
+	// need more rights than the account has.
 	checkEvery   = time.Hour
 	retryAllowed = 10 * time.Minute
-	// retryAtMost is how long to wait between failures at most.
+	// retryAtMost bounds the wait after failures.
 	retryAtMost = 10 * time.Minute
 )
 
-// Add has the process that leads migrate our kinds, where its account may.
+// Add lets the leader migrate our kinds, if its account has the rights.
 func Add(mgr manager.Manager) error {
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return fmt.Errorf("make the client that migrates stored versions: %w", err)
+		return fmt.Errorf("create the client that migrates stored versions: %w", err)
 	}
 	definitions, err := crds.All()
 	if err != nil {
@@ -46,7 +46,7 @@ type leader struct {
 	names    []string
 	log      logr.Logger
 	backoff  wait.Backoff
-	// said is what the account lacked when that was last logged, by the definition.
+	// said is the last logged list of missing rights, by definition.
 	said map[string]string
 }
 
@@ -54,19 +54,19 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 30 * time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: retryAtMost}
 }
 
-// NeedLeaderElection is true: one process suffices, although more would harm nothing.
+// NeedLeaderElection returns true: one process suffices. Several would do no damage.
 func (*leader) NeedLeaderElection() bool { return true }
 
 // Start migrates until ctx is done. It implements manager.Runnable.
 func (l *leader) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next := l.attempt(ctx)
-		_ = sleep(ctx, next) // the end of ctx is the end of this too
+		_ = sleep(ctx, next) // the loop ends with ctx
 	}
 	return nil
 }
 
-// attempt migrates what needs it, and returns when to do so again.
+// attempt migrates what needs migration, and returns how long to wait before the next attempt.
 func (l *leader) attempt(ctx context.Context) time.Duration {
 	failed, next := false, checkEvery
 	for _, name := range l.names {
@@ -77,13 +77,13 @@ func (l *leader) attempt(ctx context.Context) time.Duration {
 		var lacking *NotAllowedError
 		switch {
 		case errors.Is(err, ErrMissing):
-			// The start refuses that; it was deleted since.
+			// The start refuses a missing definition, so it was deleted since.
 		case errors.As(err, &lacking):
 			l.lacks(name, result.Before, lacking)
 			next = retryAllowed
 		case err != nil:
 			failed = true
-			l.log.Error(err, "objects may still be stored in an older version; all are rewritten again later", logkey.Name, name, logkey.StoredVersions, result.Before.Older)
+			l.log.Error(err, "objects may still be stored in an older version, will rewrite all of them again", logkey.Name, name, logkey.StoredVersions, result.Before.Older)
 		case !result.Before.Migrated():
 			l.log.Info("no object is stored in an older version any more", logkey.Name, name, logkey.StorageVersion, result.Before.Kind.Version, logkey.Total, result.Objects)
 		}
@@ -99,16 +99,16 @@ func (l *leader) attempt(ctx context.Context) time.Duration {
 }
 
 func (l *leader) begins(d Definition, objects int) {
-	l.log.Info("objects may be stored in an older version; all are rewritten", logkey.Name, d.Name,
+	l.log.Info("objects may be stored in an older version, rewriting all of them", logkey.Name, d.Name,
 		logkey.StorageVersion, d.Kind.Version, logkey.StoredVersions, d.Older, logkey.Total, objects)
 }
 
-// lacks says what the account lacks, once until that changes.
+// lacks logs the missing rights, once until they change.
 func (l *leader) lacks(name string, d Definition, lacking *NotAllowedError) {
 	if l.said[name] == lacking.Error() {
 		return
 	}
 	l.said[name] = lacking.Error()
-	l.log.Info("objects may be stored in an older version, and this account may not rewrite all of them: an administrator can do so by lifecycle-manager crds migrate",
+	l.log.Info("objects may be stored in an older version, and this account may not rewrite all of them: let an administrator run lifecycle-manager crds migrate",
 		logkey.Name, name, logkey.StoredVersions, d.Older, logkey.Reason, lacking.Error())
 }

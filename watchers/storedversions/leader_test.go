@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// leading is a leader whose account is allowed what allowed says, for one definition without objects, which are matters of
-// the tests on a real API server.
+// leading is a leader with an account that has all or no rights, for one definition without objects. Tests on a real
+// API server cover objects.
 type leading struct {
 	*leader
 	allowed bool
@@ -55,14 +55,14 @@ func TestTheLeaderMigratesOnceAndThenOnlyChecks(t *testing.T) {
 	l := newLeading(t)
 	require.Equal(t, time.Hour, l.attempt(t.Context()))
 	require.Len(t, l.lines, 2)
-	require.Contains(t, l.lines[0], `"objects may be stored in an older version; all are rewritten" "name"="kymas.example.com" "storageVersion"="v1beta2" "storedVersions"=["v1beta1"] "total"=0`)
+	require.Contains(t, l.lines[0], `"objects may be stored in an older version, rewriting all of them" "name"="kymas.example.com" "storageVersion"="v1beta2" "storedVersions"=["v1beta1"] "total"=0`)
 	require.Contains(t, l.lines[1], "no object is stored in an older version any more")
 
 	require.Equal(t, time.Hour, l.attempt(t.Context()))
-	require.Len(t, l.lines, 2, "there is nothing to say of what needs nothing")
+	require.Len(t, l.lines, 2, "nothing is logged if nothing is to be done")
 }
 
-func TestTheLeaderSaysOnceWhichCommandToRunWhereItMayNot(t *testing.T) {
+func TestWithoutRightsTheLeaderLogsTheCommandOnce(t *testing.T) {
 	l := newLeading(t)
 	l.allowed = false
 	for range 3 {
@@ -73,11 +73,11 @@ func TestTheLeaderSaysOnceWhichCommandToRunWhereItMayNot(t *testing.T) {
 	require.Contains(t, l.lines[0], `may not list kymas.example.com in all namespaces, patch customresourcedefinitions/status.apiextensions.k8s.io named kymas.example.com`)
 
 	l.allowed = true
-	require.Equal(t, time.Hour, l.attempt(t.Context()), "it is given the rights while it runs")
+	require.Equal(t, time.Hour, l.attempt(t.Context()), "the account gets the rights while the leader runs")
 	require.Len(t, l.lines, 3)
 }
 
-func TestTheLeaderTriesAgainEverMoreRarely(t *testing.T) {
+func TestTheLeaderBacksOffAfterFailures(t *testing.T) {
 	l := newLeading(t)
 	l.failing = errors.New("the API server is busy")
 	last := time.Duration(0)

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// PerSecond is how many objects are rewritten in a second: 10,000 take about 8 minutes.
+	// PerSecond is how many objects are rewritten per second: 10,000 objects take about 8 minutes.
 	PerSecond = 20
-	// settle is how long to wait before objects are listed. Where several API servers run, each learns by itself that
-	// another version is to be written, and until then may write the one before. Kubernetes gives them 5 s to learn of a
-	// new definition.
+	// settle is how long to wait before objects are listed. If several API servers run, each learns of the new storage
+	// version by itself, and may write the previous version before. Kubernetes gives API servers 5 s to learn of a new
+	// definition.
 	settle = 10 * time.Second
-	// pageSize is how many objects a page of a LIST has.
+	// pageSize is the page size of a LIST.
 	pageSize = 500
-	// mostFailures is after how many objects that cannot be rewritten the others are not tried.
+	// mostFailures is the number of failed objects after which the remaining objects are not tried.
 	mostFailures = 10
 )
 
-// Migrator rewrites the objects of a kind, so that all are stored in the version that is written today. It may be
-// interrupted at any point: what was rewritten is so, and the definition says until the end that some may not be.
+// Migrator rewrites the objects of a kind so that all are stored in the present storage version. It may be interrupted
+// at any point: rewritten objects stay rewritten, and the definition keeps its stored versions until the end.
 type Migrator struct {
 	client    client.Client
 	perSecond rate.Limit
@@ -39,31 +39,31 @@ type Migrator struct {
 	pageSize  int64
 }
 
-// New makes a Migrator that works by a client without a cache, whose scheme has CustomResourceDefinitions and
-// SelfSubjectAccessReviews. A cache would hold all objects of each kind.
+// New returns a Migrator. The client must have no cache, because a cache would hold all objects of each kind. Its
+// scheme must have CustomResourceDefinitions and SelfSubjectAccessReviews.
 func New(live client.Client) *Migrator {
 	return &Migrator{client: live, perSecond: PerSecond, settle: settle, pageSize: pageSize}
 }
 
-// Result is what was done for a CustomResourceDefinition.
+// Result reports what was done for a CustomResourceDefinition.
 type Result struct {
-	// Before is the definition as it was read first. Nothing was done where it was migrated already.
+	// Before is the definition as it was first read. If it was already migrated, nothing was done.
 	Before Definition
-	// Objects is how many objects were there to be rewritten.
+	// Objects is the number of objects to rewrite.
 	Objects int
 }
 
-// object is an object to be rewritten, as it was listed. Only that is kept of each: there may be many.
+// object is a listed object. Only these fields are kept, because there may be many objects.
 type object struct {
 	key             types.NamespacedName
 	resourceVersion string
 }
 
-// Migrate rewrites all objects of a kind, by the name of its CustomResourceDefinition, where any may be stored in another
-// version than the one that is written today, and then takes the other versions off its status.storedVersions. Nothing of
-// an object changes but its resource version. Begin is called before objects are rewritten, with their number.
+// Migrate rewrites all objects of a kind if any may be stored in a version other than the present storage version. It
+// then removes the other versions from status.storedVersions of the CustomResourceDefinition. Only the resourceVersion
+// of an object changes. Migrate calls begin before it rewrites objects, with their number.
 //
-// The error wraps ErrMissing, a NotAllowedError or ErrChanged; whatever it is, the definition is as it was.
+// The error may wrap ErrMissing, a NotAllowedError or ErrChanged. On any error the definition is unchanged.
 func (m *Migrator) Migrate(ctx context.Context, name string, begin func(d Definition, objects int)) (Result, error) {
 	d, err := m.read(ctx, name)
 	result := Result{Before: d}
@@ -76,8 +76,8 @@ func (m *Migrator) Migrate(ctx context.Context, name string, begin func(d Defini
 	if err := sleep(ctx, m.settle); err != nil {
 		return result, err
 	}
-	// This is the definition that the objects are rewritten by. Any change of it, a storage version that is changed and
-	// changed back included, refuses the end of this pass.
+	// The objects are rewritten by this definition. Any change of it makes this pass fail at its end, even if the
+	// storage version is changed back.
 	if d, err = m.read(ctx, name); err != nil || d.Migrated() {
 		return result, err
 	}
@@ -110,8 +110,8 @@ func (m *Migrator) read(ctx context.Context, name string) (Definition, error) {
 	return definitionOf(crd)
 }
 
-// list returns all objects of a kind, by pages of their metadata. An object that is made after that is stored in the
-// version that is written today.
+// list returns all objects of a kind, from pages of their metadata. Objects created later are stored in the present
+// storage version.
 func (m *Migrator) list(ctx context.Context, d Definition) ([]object, error) {
 	var all []object
 	page := &metav1.PartialObjectMetadataList{}
@@ -129,7 +129,7 @@ func (m *Migrator) list(ctx context.Context, d Definition) ([]object, error) {
 	}
 }
 
-// rewriteAll tries all objects, although one could not be rewritten: the error names several of those.
+// rewriteAll tries all objects even if some fail. The error names the failed objects.
 func (m *Migrator) rewriteAll(ctx context.Context, d Definition, objects []object) error {
 	limiter := rate.NewLimiter(m.perSecond, 1)
 	var failures []error
@@ -147,8 +147,8 @@ func (m *Migrator) rewriteAll(ctx context.Context, d Definition, objects []objec
 	return errors.Join(failures...)
 }
 
-// rewrite has the API server write an object as it is. It does so where that is not what is stored: an object that is
-// stored in the version of today already is not written, and keeps its resource version.
+// rewrite lets the API server write an object unchanged. An object already stored in the present version is not
+// written, and keeps its resourceVersion.
 func (m *Migrator) rewrite(ctx context.Context, d Definition, o object) error {
 	there := &metav1.PartialObjectMetadata{}
 	there.SetGroupVersionKind(d.Kind)
@@ -159,7 +159,7 @@ func (m *Migrator) rewrite(ctx context.Context, d Definition, o object) error {
 	}
 	err = m.client.Patch(ctx, there, client.RawPatch(types.MergePatchType, nothing), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody has just written it, in the version of today, or deleted it
+		return nil // it has just been written in the present version, or deleted
 	}
 	if err != nil {
 		return fmt.Errorf("rewrite %s %s: %w", d.Kind.Kind, o.key, err)
@@ -167,8 +167,8 @@ func (m *Migrator) rewrite(ctx context.Context, d Definition, o object) error {
 	return nil
 }
 
-// conclude takes the older versions off the list of those that objects may be stored in, unless the definition is another
-// one than it was before the objects were listed.
+// conclude removes the older versions from status.storedVersions, unless the definition has changed since before the
+// objects were listed.
 func (m *Migrator) conclude(ctx context.Context, d Definition) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": d.ResourceVersion},

@@ -16,14 +16,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// What the older generation has written is stored in v1beta1. This build's definitions store v1beta2.
-func TestObjectsThatAreStoredInV1beta1KeepAllAndTheVersionCanBeDropped(t *testing.T) {
+// Objects of the older generation are stored in v1beta1. This build's definitions store v1beta2.
+func TestObjectsStoredInV1beta1KeepAllFieldsAndTheVersionCanBeDropped(t *testing.T) {
 	s := newStand(t)
 	before := map[string][]*unstructured.Unstructured{}
 	fresh := map[string]*unstructured.Unstructured{}
 	for _, ours := range older() {
 		s.install(s.definition(ours, v1beta1))
-		for _, version := range []string{v1alpha1, v1beta1, v1beta2} { // whatever a client speaks, v1beta1 is stored
+		for _, version := range []string{v1alpha1, v1beta1, v1beta2} { // whichever version a client uses, v1beta1 is stored
 			before[ours] = append(before[ours], s.now(s.create(ours, version, "of-"+version), v1beta2))
 		}
 		s.store(s.definition(ours, v1beta2))
@@ -64,7 +64,7 @@ func TestObjectsThatAreStoredInV1beta1KeepAllAndTheVersionCanBeDropped(t *testin
 	}
 }
 
-// The control of the test above: an object that was left out would be found.
+// The control experiment for the test above: an object that was skipped would be noticed.
 func TestAnObjectOfAVersionThatIsDroppedCanNoLongerBeRead(t *testing.T) {
 	s := newStand(t)
 	s.install(s.definition(crds.Kymas, v1beta1))
@@ -77,12 +77,12 @@ func TestAnObjectOfAVersionThatIsDroppedCanNoLongerBeRead(t *testing.T) {
 	readable := func() bool { return s.Get(t.Context(), client.ObjectKeyFromObject(left), left.DeepCopy()) == nil }
 	require.Eventually(t, func() bool { return !readable() }, time.Minute, 50*time.Millisecond)
 
-	// It would keep the definition from being deleted.
+	// The unreadable object would keep the definition from being deleted.
 	require.NoError(t, s.update(s.definition(crds.Kymas, v1beta2)))
 	require.Eventually(t, readable, time.Minute, 50*time.Millisecond)
 }
 
-// A pass that is interrupted has changed nothing of the definition, and the next one completes it.
+// An interrupted pass does not change the definition, and the next pass completes the migration.
 func TestAnInterruptedMigrationIsCompletedByTheNext(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Manifests)
@@ -108,7 +108,7 @@ func TestAnInterruptedMigrationIsCompletedByTheNext(t *testing.T) {
 	patched, pages := 0, 0
 	cut := interceptor.NewClient(s, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			require.IsType(t, &metav1.PartialObjectMetadataList{}, list, "nothing but metadata is listed")
+			require.IsType(t, &metav1.PartialObjectMetadataList{}, list, "only metadata is listed")
 			pages++
 			return c.List(ctx, list, options...)
 		},
@@ -132,8 +132,8 @@ func TestAnInterruptedMigrationIsCompletedByTheNext(t *testing.T) {
 	require.Equal(t, len(all), written())
 }
 
-// Others work on the objects meanwhile.
-func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
+// Others work on the objects during the migration.
+func TestConcurrentWritesAndDeletionsDoNotStopTheMigration(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Manifests)
 	s.install(s.definition(crds.Manifests, v1beta1))
@@ -157,8 +157,9 @@ func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
 	s.now(edited, v1beta2)
 }
 
-// Somebody applies definitions of an older release, in which objects are written again, and takes that back.
-func TestADefinitionThatIsChangedMeanwhileKeepsItsStoredVersions(t *testing.T) {
+// Somebody applies definitions of an older release, so objects are written in an older version again, and then reverts
+// that.
+func TestADefinitionChangedDuringTheMigrationKeepsItsStoredVersions(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Kymas)
 	s.install(s.definition(crds.Kymas, v1beta1))
@@ -203,19 +204,19 @@ func TestOneObjectThatCannotBeRewrittenKeepsTheStoredVersions(t *testing.T) {
 	require.NotEqual(t, last.GetResourceVersion(), s.now(last, v1beta2).GetResourceVersion(), "the others were rewritten")
 }
 
-func TestADefinitionThatIsNotInstalledIsSaidToBeMissing(t *testing.T) {
+func TestAMissingDefinitionIsReported(t *testing.T) {
 	s := newStand(t)
 	_, err := s.migrator(s).Migrate(t.Context(), s.name(crds.Kymas), nothing)
 	require.ErrorIs(t, err, ErrMissing)
 }
 
-// manifest is a Manifest by its name.
+// manifest returns a Manifest with this name.
 func (s *stand) manifest(name string) *unstructured.Unstructured {
 	s.Helper()
 	return s.object(crds.Manifests, v1beta2, s.namespace, name)
 }
 
-// atFirstPatch is a client that does something just before the first object is rewritten.
+// atFirstPatch returns a client that calls do just before the first object is rewritten.
 func (s *stand) atFirstPatch(do func()) client.Client {
 	first := true
 	return interceptor.NewClient(s, interceptor.Funcs{

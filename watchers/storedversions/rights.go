@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/lists"
 )
 
-// NotAllowedError says which rights the account lacks. Nothing was rewritten.
+// NotAllowedError lists the rights that the account lacks. Nothing was rewritten.
 type NotAllowedError struct {
 	Missing []string
 }
@@ -29,8 +29,8 @@ func (e *NotAllowedError) Error() string {
 	return "the account may not " + strings.Join(missing, ", ") + more
 }
 
-// mayMigrate asks whether the account may see all objects of a kind, in any namespace, and say in the definition that they
-// are rewritten. Whoever sees some namespaces only cannot know whether others have objects.
+// mayMigrate checks that the account may list all objects of a kind in all namespaces, and patch the status of the
+// definition. An account that sees only some namespaces cannot know whether others have objects.
 func (m *Migrator) mayMigrate(ctx context.Context, d Definition) error {
 	return m.allowed(ctx,
 		authorizationv1.ResourceAttributes{Verb: "list", Group: d.Kind.Group, Resource: d.Resource},
@@ -39,7 +39,7 @@ func (m *Migrator) mayMigrate(ctx context.Context, d Definition) error {
 		})
 }
 
-// mayRewrite asks whether the account may rewrite objects: in all namespaces, or in each that has some.
+// mayRewrite checks that the account may rewrite the objects, in all namespaces or in each one that has some.
 func (m *Migrator) mayRewrite(ctx context.Context, d Definition, objects []object) error {
 	in := func(namespace string) authorizationv1.ResourceAttributes {
 		return authorizationv1.ResourceAttributes{Verb: "patch", Group: d.Kind.Group, Resource: d.Resource, Namespace: namespace}
@@ -95,7 +95,8 @@ func text(asked authorizationv1.ResourceAttributes) string {
 	return fmt.Sprintf("%s %s.%s %s", asked.Verb, resource, asked.Group, where)
 }
 
-// review asks the API server, which everybody may, so that a right that is missing is not found out by a refused request.
+// review asks the API server, which every account may do, so that a missing right is not first noticed by a refused
+// write.
 func (m *Migrator) review(ctx context.Context, asked authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked}}
 	if err := m.client.Create(ctx, review); err != nil {

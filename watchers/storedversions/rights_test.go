@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// An account that may rewrite the objects of some namespaces only begins with none: what it cannot see or write may be
-// stored in an older version still.
+// An account that may rewrite the objects of only some namespaces rewrites none, because objects that it cannot see or
+// write may still be stored in an older version.
 func TestNothingIsRewrittenUnlessTheAccountMayRewriteAll(t *testing.T) {
 	s := newStand(t)
 	name, elsewhere := s.name(crds.Kymas), s.namespace+"-b"
@@ -48,11 +48,11 @@ func TestNothingIsRewrittenUnlessTheAccountMayRewriteAll(t *testing.T) {
 	t.Log("nothing")
 	lacks("get customresourcedefinitions.apiextensions.k8s.io named " + name)
 
-	t.Log("to read the definition, as every instance of the chart may")
+	t.Log("the right to read the definition, which every instance of the chart has")
 	s.may("", rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{name}, Verbs: []string{"get"}})
 	lacks("list kymas."+s.group+" in all namespaces", "patch customresourcedefinitions/status.apiextensions.k8s.io named "+name)
 
-	t.Log("all but the objects of one namespace")
+	t.Log("all rights except on the objects of one namespace")
 	s.may("", rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: []string{"kymas"}, Verbs: []string{"list"}},
 		rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions/status"}, ResourceNames: []string{name}, Verbs: []string{"patch"}})
 	patch := rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: []string{"kymas"}, Verbs: []string{"patch"}}
@@ -71,7 +71,7 @@ func TestNothingIsRewrittenUnlessTheAccountMayRewriteAll(t *testing.T) {
 	}
 }
 
-// may gives the account of the test's name rights in a namespace, or in all.
+// may gives the test's account rights in a namespace, or in all namespaces.
 func (s *stand) may(namespace string, rules ...rbacv1.PolicyRule) {
 	s.Helper()
 	meta := metav1.ObjectMeta{GenerateName: s.namespace + "-", Namespace: namespace}

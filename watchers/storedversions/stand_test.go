@@ -34,13 +34,14 @@ const (
 	v1beta2  = "v1beta2"
 )
 
-// stand has our definitions on a real API server in a group of the test's own, so that other tests keep theirs.
+// stand installs our definitions on a real API server in an API group of the test's own, so that other tests keep
+// theirs.
 type stand struct {
 	*testing.T
 	client.WithWatch
 	config *rest.Config
 	scheme *runtime.Scheme
-	// group is the one of the kinds, and namespace where their objects are.
+	// group is the API group of the kinds, and namespace the namespace of their objects.
 	group, namespace string
 }
 
@@ -66,18 +67,18 @@ func (s *stand) makeNamespace(name string) {
 	s.Cleanup(func() { require.NoError(s, s.Delete(context.Background(), namespace)) })
 }
 
-// migrator is one without a pace, for a client.
+// migrator returns a Migrator without a rate limit.
 func (s *stand) migrator(c client.Client) *Migrator {
 	return &Migrator{client: c, perSecond: rate.Inf, pageSize: 2}
 }
 
-// name is that of one of our definitions in the group of the test.
+// name returns the name of one of our definitions in the test's API group.
 func (s *stand) name(ours string) string {
 	plural, _, _ := strings.Cut(ours, ".")
 	return plural + "." + s.group
 }
 
-// definition is one of this build's, in the group of the test, which stores this version.
+// definition returns one of this build's definitions, in the test's API group, with this storage version.
 func (s *stand) definition(ours, storage string) *apiextensionsv1.CustomResourceDefinition {
 	s.Helper()
 	found, err := crds.Get(ours)
@@ -90,7 +91,7 @@ func (s *stand) definition(ours, storage string) *apiextensionsv1.CustomResource
 	return crd
 }
 
-// without is a definition that lacks versions.
+// without returns the definition without these versions.
 func without(crd *apiextensionsv1.CustomResourceDefinition, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return slices.Contains(versions, v.Name) })
 	return crd
@@ -114,7 +115,7 @@ func (s *stand) install(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// update gives a definition another spec.
+// update replaces the spec of a definition.
 func (s *stand) update(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now := s.read(crd.Name)
@@ -135,19 +136,19 @@ func (s *stand) storedVersions(definition string) []string {
 	return s.read(definition).Status.StoredVersions
 }
 
-// store has a definition store another version, and returns once its objects are written in that: an API server learns of
-// it a moment after it has answered.
+// store changes the storage version of a definition, and returns once objects are written in that version. An API
+// server learns of the change a moment after it has answered.
 func (s *stand) store(crd *apiextensionsv1.CustomResourceDefinition) {
 	s.Helper()
 	ours := crd.Spec.Names.Plural + ".operator.kyma-project.io"
 	probe := s.object(ours, v1beta2, s.namespace, "probe-"+storageOf(crd))
-	require.NoError(s, s.Create(s.Context(), probe)) // what the definition does not have yet is dropped
+	require.NoError(s, s.Create(s.Context(), probe)) // fields that the definition does not have yet are dropped
 	require.NoError(s, s.update(crd))
 	s.untilWritten(probe)
 	require.NoError(s, s.Delete(s.Context(), probe))
 }
 
-// untilWritten rewrites an object until that changes something.
+// untilWritten rewrites an object until that changes it.
 func (s *stand) untilWritten(probe *unstructured.Unstructured) {
 	s.Helper()
 	before := probe.GetResourceVersion()
@@ -166,7 +167,7 @@ func storageOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// contents are spec and status of an object of each kind, with what is large or nested in it.
+// contents is the spec and status of an object of each kind, with its large and nested fields.
 var contents = map[string]string{
 	crds.Kymas: `
 spec:
@@ -239,7 +240,7 @@ status:
 `,
 }
 
-// create creates an object with all of its status, by a client of this version.
+// create creates an object with all of its status, through a client for this version.
 func (s *stand) create(ours, version, name string) *unstructured.Unstructured {
 	s.Helper()
 	return s.createIn(s.namespace, ours, version, name)
@@ -257,7 +258,7 @@ func (s *stand) createIn(namespace, ours, version, name string) *unstructured.Un
 	return s.now(object, version)
 }
 
-// object is an object of a kind that is not created yet.
+// object returns an object of a kind, without creating it.
 func (s *stand) object(ours, version, namespace, name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: decode(s.T, contents[ours])}
@@ -282,7 +283,7 @@ func (s *stand) now(object *unstructured.Unstructured, version string) *unstruct
 	return there
 }
 
-// same fails where two objects differ in more than the resource version.
+// same fails if two objects differ in more than the resourceVersion.
 func (s *stand) same(before, after *unstructured.Unstructured) {
 	s.Helper()
 	before, after = before.DeepCopy(), after.DeepCopy()
@@ -291,8 +292,8 @@ func (s *stand) same(before, after *unstructured.Unstructured) {
 	require.Equal(s, before.Object, after.Object)
 }
 
-// older are the kinds that have more than one version.
+// older returns the kinds that have more than one version.
 func older() []string { return slices.Sorted(maps.Keys(contents)) }
 
-// nothing is what is done when a migration begins.
+// nothing ignores the beginning of a migration.
 func nothing(Definition, int) {}

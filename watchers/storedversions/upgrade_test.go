@@ -13,12 +13,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// added are fields of a Manifest that an older release does not know, in this test.
+// added lists the fields of a Manifest that the older release in this test does not know.
 var added = [][]string{{"status", "inventory"}, {"status", "defaultCR"}, {"spec", "resource"}}
 
-// The older release stores v1beta1 and lacks some fields; the newer one is this build. Both work side by side during an
-// upgrade, and the older one again after a roll-back of the processes.
-func TestAnUpgradeThatAddsFieldsKeepsWhatOlderInstancesWrote(t *testing.T) {
+// The older release stores v1beta1 and lacks some fields. The newer release is this build. Both work side by side
+// during an upgrade, and the older release works alone again after the processes are rolled back.
+func TestAnUpgradeThatAddsFieldsKeepsTheWritesOfOlderInstances(t *testing.T) {
 	s := newStand(t)
 	name := s.name(crds.Manifests)
 	older := s.definition(crds.Manifests, v1beta1)
@@ -62,7 +62,7 @@ func TestAnUpgradeThatAddsFieldsKeepsWhatOlderInstancesWrote(t *testing.T) {
 
 	t.Log("an older instance, which does not know them, changes what it knows by a patch, and by an apply")
 	seen := s.now(manifest, v1beta1)
-	for _, path := range added { // as its types leave out what they do not have
+	for _, path := range added { // its types lack these fields, so it leaves them out
 		unstructured.RemoveNestedField(seen.Object, path...)
 	}
 	changed := seen.DeepCopy()
@@ -92,7 +92,7 @@ func drop(schema *apiextensionsv1.JSONSchemaProps, path []string) {
 	schema.Properties[path[0]] = below
 }
 
-// fromOlder is what an older release writes of an object.
+// fromOlder returns an object as an older release writes it.
 func fromOlder(t *testing.T, content string) map[string]any {
 	t.Helper()
 	object := decode(t, content)
@@ -107,6 +107,6 @@ func decode(t *testing.T, content string) map[string]any {
 	var object map[string]any
 	encoded, err := yaml.YAMLToJSON([]byte(content))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(encoded, &object)) // whole numbers as an API server's clients have them
+	require.NoError(t, json.Unmarshal(encoded, &object)) // whole numbers as clients of an API server have them
 	return object
 }

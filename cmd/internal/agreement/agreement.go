@@ -1,4 +1,5 @@
-// Package agreement keeps the processes of one instance to the same settings.
+// Package agreement makes sure that all processes of an instance work with the same settings. Type Agreement has the
+// details.
 package agreement
 
 import (
@@ -30,8 +31,8 @@ import (
 const (
 	// agreeEvery is how often a process compares its settings with the instance's.
 	agreeEvery = 5 * time.Second
-	// policyReachesAll is how long the maintenance policy of an active process may differ: each node renews its mounted
-	// file in its own time.
+	// policyReachesAll is how long the maintenance policy of an active process may differ, because each node refreshes
+	// its mounted file at its own time.
 	policyReachesAll = 2 * time.Minute
 )
 
@@ -42,24 +43,24 @@ const (
 	Purpose = "instance-settings"
 )
 
-// Agreement keeps the processes of one instance to the same settings. What is done is the instance's to decide and no
-// process's: the leader writes its settings into a record in the control plane, and whoever has others does no work
-// and says so. When settings are changed on purpose, the next leader writes the new ones: processes with the old ones
-// end then, and wait when they are started again, until they are replaced.
+// Agreement makes sure that all processes of an instance work with the same settings. The leader writes its settings to
+// a record in the control plane. A process with other settings does no work and reports the difference. After an
+// intended change, the next leader writes the new settings. Processes with the old settings then end. When they are
+// started again, they wait until they are replaced.
 type Agreement struct {
 	client client.Client
 	key    types.NamespacedName
-	// own are the settings of this process.
+	// own returns the settings of this process.
 	own func() map[string]string
-	// elected is closed once this process leads; nil where it never does.
+	// elected is closed once this process leads; nil if it never does.
 	elected <-chan struct{}
 	log     logr.Logger
 	now     func() time.Time
 	agrees  prometheus.Gauge
 
-	// reached is closed once the settings were the same.
+	// reached is closed once the settings are the same.
 	reached chan struct{}
-	// written is the record as this process wrote it last, stale since when only the policy differs.
+	// written is the record as this process last wrote it. stale is since when only the policy differs.
 	written map[string]string
 	stale   time.Time
 
@@ -69,12 +70,12 @@ type Agreement struct {
 }
 
 var (
-	errNotCompared = errors.New("the settings of this process were not compared with the instance's yet")
-	errNoRecord    = errors.New("nobody has led this instance yet: its settings are not recorded")
+	errNotCompared = errors.New("the settings of this process have not been compared with those of its instance yet")
+	errNoRecord    = errors.New("no process has led this instance yet, so its settings are not recorded")
 )
 
-// New compares the settings that own returns with the record under a key. Elected is closed once this process leads, nil
-// where it never does.
+// New returns an Agreement that compares the settings that own returns with the record. elected must be closed once
+// this process leads, and nil if it never does.
 func New(c client.Client, key types.NamespacedName, own func() map[string]string, elected <-chan struct{}, registry prometheus.Registerer, log logr.Logger) (*Agreement, error) {
 	agrees, err := metrics.NewSettingsAgree(registry)
 	if err != nil {
@@ -86,7 +87,7 @@ func New(c client.Client, key types.NamespacedName, own func() map[string]string
 	}, nil
 }
 
-// Start compares until ctx is done. It ends with an error when the settings of an active process are no longer the
+// Start compares until ctx is done. It returns an error when the settings of an active process no longer match the
 // instance's. It implements manager.Runnable.
 func (a *Agreement) Start(ctx context.Context) error {
 	elected := a.elected
@@ -104,14 +105,14 @@ func (a *Agreement) Start(ctx context.Context) error {
 	}
 }
 
-// Reached is closed once the settings were the same.
+// Reached returns a channel that is closed once the settings are the same.
 func (a *Agreement) Reached() <-chan struct{} { return a.reached }
 
-// NeedLeaderElection is false: every process compares.
+// NeedLeaderElection returns false, because every process compares.
 func (a *Agreement) NeedLeaderElection() bool { return false }
 
-// Check implements healthz.Checker. A process that may lead is ready also while it waits: with other settings than the
-// present leader's it may be the one that is to replace it, which it can only after that has gone.
+// Check implements healthz.Checker. A process that may lead is ready even while it waits. It may have newer settings
+// and replace the present leader, which it can only do after that leader has ended.
 func (a *Agreement) Check(*http.Request) error {
 	if a.elected != nil {
 		return nil
@@ -130,7 +131,7 @@ func (a *Agreement) leads() bool {
 	}
 }
 
-// Compare compares once. An error means that this process must end.
+// Compare compares the settings once. On an error, this process must end.
 func (a *Agreement) Compare(ctx context.Context) error {
 	own := a.own()
 	record := &corev1.ConfigMap{}
@@ -153,7 +154,7 @@ func (a *Agreement) Compare(ctx context.Context) error {
 	return a.follow(record.Data, own)
 }
 
-// lead keeps the record to the settings of this process.
+// lead keeps the record equal to the settings of this process.
 func (a *Agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
 	if a.written != nil && !missing && !maps.Equal(record.Data, a.written) {
 		return fmt.Errorf("another process has taken over this instance: %w", disagreement(record.Data, own))
@@ -167,7 +168,7 @@ func (a *Agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing 
 	return nil
 }
 
-// write records the settings, and when it did. Also a leader whose settings are those on record does so once, which tells
+// write records the settings and the time. A leader whose settings are already recorded does so once too, to confirm
 // that they are its own (IsOfLeader).
 func (a *Agreement) write(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
 	before := record.Data
@@ -236,8 +237,8 @@ func (a *Agreement) atWork() bool {
 	}
 }
 
-// say keeps a problem for the probe, and logs what is new. A problem that passes by itself is an error only if it lasts: a
-// leader records its settings within seconds.
+// say stores a problem for the readiness probe, and logs it if it is new. A problem that usually resolves itself is
+// logged as an error only if it lasts, because a leader records its settings within seconds.
 func (a *Agreement) say(problem error, passes bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -247,12 +248,12 @@ func (a *Agreement) say(problem error, passes bool) {
 	}
 	a.fault.Log(a.log, a.now(), problem, passes, "settings", logkey.AtWork, a.atWork())
 	if problem == nil && a.problem != nil {
-		a.log.Info("the settings of this process are the instance's")
+		a.log.Info("the settings of this process match those of its instance")
 	}
 	a.problem = problem
 }
 
-// Differing are the names of settings that are not the same.
+// Differing returns the names of the settings that differ.
 func Differing(record, own map[string]string) []string {
 	var names []string
 	for name, value := range own {
@@ -269,17 +270,17 @@ func Differing(record, own map[string]string) []string {
 	return names
 }
 
-// disagreement says which settings are not the same.
+// disagreement returns an error that lists the settings that differ.
 func disagreement(record, own map[string]string) error {
 	names := Differing(record, own)
 	said := make([]string, 0, len(names))
 	for _, name := range names {
 		said = append(said, fmt.Sprintf("%s is %s here and %s there", name, shown(own, name), shown(record, name)))
 	}
-	return fmt.Errorf("this process has other settings than its instance, and does no work: %s", strings.Join(said, "; "))
+	return fmt.Errorf("the settings of this process differ from those of its instance, so it does no work: %s", strings.Join(said, "; "))
 }
 
-// shown is a setting as a message has it.
+// shown returns a setting for a message.
 func shown(settings map[string]string, name string) string {
 	value, known := settings[name]
 	const most = 80
@@ -292,7 +293,7 @@ func shown(settings map[string]string, name string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// Gate starts a runnable when the settings agree.
+// Gate starts a Runnable once the settings agree.
 type Gate struct {
 	manager.Runnable
 	Reached <-chan struct{}
@@ -308,5 +309,5 @@ func (o Gate) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: workers scale out, whoever leads.
+// NeedLeaderElection returns false, because workers run in every process.
 func (o Gate) NeedLeaderElection() bool { return false }

@@ -63,11 +63,11 @@ func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 	like, unlike := newParty(t, c, false, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith(SettingPolicy, ""))
 	like.checks(t)
 	require.False(t, like.atWork())
-	require.EqualError(t, like.Check(nil), "nobody has led this instance yet: its settings are not recorded")
+	require.EqualError(t, like.Check(nil), "no process has led this instance yet, so its settings are not recorded")
 
 	leader := newParty(t, c, true, settingsWith("mode", "control-plane"))
 	leader.checks(t)
-	require.False(t, leader.atWork(), "it does not lead yet")
+	require.False(t, leader.atWork(), "the process does not lead yet")
 	close(leader.lead)
 	leader.checks(t)
 	require.True(t, leader.atWork())
@@ -79,7 +79,7 @@ func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 	unlike.checks(t)
 	unlike.checks(t)
 	require.False(t, unlike.atWork())
-	says := `this process has other settings than its instance, and does no work: maintenance-policy is "" here and "digest" there`
+	says := `the settings of this process differ from those of its instance, so it does no work: maintenance-policy is "" here and "digest" there`
 	require.EqualError(t, unlike.Check(nil), says)
 	require.Zero(t, testutil.ToFloat64(unlike.agrees))
 	require.Len(t, unlike.lines, 1)
@@ -87,7 +87,7 @@ func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 
 	unlike.settings = settingsWith("mode", "control-plane")
 	unlike.checks(t)
-	require.True(t, unlike.atWork(), "its file has come")
+	require.True(t, unlike.atWork(), "its policy file has arrived")
 }
 
 func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
 	next := newParty(t, c, true, settingsWith("mode", "single-cluster"))
 	next.checks(t)
 	require.False(t, next.atWork(), "the old leader leads")
-	require.NoError(t, next.Check(nil), "else the rolling update that is to replace the old leader would wait for it")
+	require.NoError(t, next.Check(nil), "otherwise the rolling update that replaces the old leader would wait for this process")
 	require.Contains(t, next.lines[0], `mode is \"single-cluster\" here`)
 
 	close(next.lead)
@@ -117,8 +117,8 @@ func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
 	require.True(t, replaced.atWork())
 }
 
-// The nodes renew a mounted file one after the other.
-func TestAPolicyThatReachesTheProcessesOneAfterTheOtherEndsNone(t *testing.T) {
+// The nodes refresh a mounted file one after the other.
+func TestAPolicyThatReachesProcessesOneAfterTheOtherEndsNoProcess(t *testing.T) {
 	c := controlPlane()
 	leader, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
 	close(leader.lead)
@@ -140,7 +140,7 @@ func TestAPolicyThatReachesTheProcessesOneAfterTheOtherEndsNone(t *testing.T) {
 	require.ErrorContains(t, worker.Compare(t.Context()), "maintenance-policy")
 }
 
-func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
+func TestAnUnreadableRecordStopsNoProcess(t *testing.T) {
 	down := errors.New("the API server is down")
 	reads := error(nil)
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
@@ -165,8 +165,8 @@ func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
 	require.ErrorContains(t, late.Check(nil), "the API server is down")
 }
 
-// The first leader of an instance records its settings within seconds, and so does one with new settings.
-func TestWaitingForALeaderIsAnErrorOnlyOnceItLasts(t *testing.T) {
+// The first leader of an instance, or one with new settings, records them within seconds.
+func TestWaitingForALeaderIsAnErrorOnlyIfItLasts(t *testing.T) {
 	c := controlPlane()
 	worker := newParty(t, c, false, settingsWith("mode", "control-plane"))
 	worker.checks(t)
@@ -175,7 +175,7 @@ func TestWaitingForALeaderIsAnErrorOnlyOnceItLasts(t *testing.T) {
 	worker.clock = worker.clock.Add(persistent.After)
 	worker.checks(t)
 	require.Len(t, worker.lines, 2)
-	require.Contains(t, worker.lines[1], `"error"="nobody has led this instance yet`)
+	require.Contains(t, worker.lines[1], `"error"="no process has led this instance yet`)
 
 	leader := newParty(t, c, true, settingsWith("mode", "single-cluster"))
 	close(leader.lead)
@@ -184,7 +184,7 @@ func TestWaitingForALeaderIsAnErrorOnlyOnceItLasts(t *testing.T) {
 		late.lines = nil
 		late.checks(t)
 		require.Len(t, late.lines, 1)
-		require.Equal(t, late == worker, strings.Contains(late.lines[0], `"error"=`), "it has waited for long")
+		require.Equal(t, late == worker, strings.Contains(late.lines[0], `"error"=`), "the process has waited for long")
 	}
 }
 
@@ -210,7 +210,7 @@ func TestWorkBeginsWithTheAgreement(t *testing.T) {
 	require.NoError(t, gate.Start(stopped))
 	select {
 	case <-started:
-		t.Fatal("it began without")
+		t.Fatal("it began before the agreement")
 	default:
 	}
 	close(reached)

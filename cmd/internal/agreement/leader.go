@@ -18,17 +18,18 @@ import (
 // settingManagedBy is the setting that names the instance.
 const settingManagedBy = "managed-by"
 
-// RecordName is the name of the ConfigMap with the settings of an instance (--managed-by). It is beside the Lease.
+// RecordName returns the name of the ConfigMap with the settings of an instance (--managed-by). It is in the namespace
+// of the Lease.
 func RecordName(managedBy string) string { return "lifecycle-manager-settings" + suffix(managedBy) }
 
-// LeaseName is the name of the Lease of an instance's processes. Instances that share a control plane lead each for
-// itself: with one Lease, all but one would wait for ever.
+// LeaseName returns the name of the Lease of an instance's processes. Each instance in a shared control plane has its
+// own leader. With one Lease, all instances but one would wait forever.
 func LeaseName(managedBy string) string {
 	return "lifecycle-manager" + suffix(managedBy) + "." + shared.OperatorGroup
 }
 
-// suffix distinguishes the instances that share a control plane; the default instance has none. What managed-by says may
-// be no name of an object, so it is hashed.
+// suffix distinguishes the instances that share a control plane. The default instance has none. The value of managed-by
+// may not be a valid object name, so it is hashed.
 func suffix(managedBy string) string {
 	if cmp.Or(managedBy, shared.ManagedByLifecycleManager) == shared.ManagedByLifecycleManager {
 		return ""
@@ -37,7 +38,7 @@ func suffix(managedBy string) string {
 	return fmt.Sprintf("-%x", sum[:4])
 }
 
-// InstanceOf returns the name (--managed-by) of the instance whose settings a record has.
+// InstanceOf returns the name (--managed-by) of the instance that a record belongs to.
 func InstanceOf(record *corev1.ConfigMap) string {
 	return cmp.Or(record.Data[settingManagedBy], shared.ManagedByLifecycleManager)
 }
@@ -47,26 +48,26 @@ func InstanceFor(labels map[string]string) string {
 	return cmp.Or(labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
 }
 
-// IsHeld reports whether a process holds a Lease and has renewed it within a time.
+// IsHeld reports whether a process holds a Lease and has renewed it within this time.
 func IsHeld(lease *coordinationv1.Lease, now time.Time, within time.Duration) bool {
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
 	return holder != nil && *holder != "" && renewed != nil && now.Sub(renewed.Time) < within
 }
 
-// IsOfLeader reports whether a record has the settings of the process that holds the Lease. An earlier leader's stay in the
-// record until the next one has written its own.
+// IsOfLeader reports whether a record has the settings of the process that holds the Lease. The settings of an earlier
+// leader stay in the record until the next leader has written its own.
 func IsOfLeader(record *corev1.ConfigMap, lease *coordinationv1.Lease, now time.Time) bool {
 	acquired, seconds := lease.Spec.AcquireTime, lease.Spec.LeaseDurationSeconds
 	if acquired == nil || seconds == nil || !IsHeld(lease, now, time.Duration(*seconds)*time.Second) {
 		return false
 	}
-	// Both times are of the leader's clock.
+	// Both times come from the leader's clock.
 	at := confirmed(record)
 	return !at.IsZero() && !at.Before(acquired.Time)
 }
 
-// Records returns the records of all instances that the caller may read. Unread is not nil if there may be others: it says
-// why the caller may not list them.
+// Records returns the records of all instances that the caller may read. If there may be other records, unread is the
+// reason why the caller may not list them.
 func Records(ctx context.Context, reader client.Reader) (records []corev1.ConfigMap, unread, err error) {
 	var list corev1.ConfigMapList
 	isRecord := client.MatchingLabels{shared.LabelPurpose: Purpose}
@@ -81,8 +82,8 @@ func Records(ctx context.Context, reader client.Reader) (records []corev1.Config
 	return list.Items, unread, nil
 }
 
-// Find returns the record of an instance, nil if there is none. Without a namespace, it is that of any namespace in which the
-// caller may read, and of several, as after a move, the one that was confirmed last.
+// Find returns the record of an instance; nil if there is none. Without a namespace, it searches all namespaces that
+// the caller may read. Of several records, as after a move, it returns the one that was confirmed last.
 func Find(ctx context.Context, reader client.Reader, namespace, managedBy string) (*corev1.ConfigMap, error) {
 	if namespace != "" {
 		return readRecord(ctx, reader, client.ObjectKey{Namespace: namespace, Name: RecordName(managedBy)})
@@ -115,7 +116,7 @@ func readRecord(ctx context.Context, reader client.Reader, key client.ObjectKey)
 	return record, nil
 }
 
-// confirmed is when a leader said that a record has its settings; zero for those of earlier releases.
+// confirmed returns when a leader confirmed the settings in a record; zero for records of earlier releases.
 func confirmed(record *corev1.ConfigMap) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, record.Annotations[shared.AnnotationSettingsConfirmed])
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestInstancesThatShareAControlPlaneLeadEachForItself(t *testing.T) {
+func TestInstancesThatShareAControlPlaneHaveTheirOwnLeaders(t *testing.T) {
 	first := LeaseName("")
 	require.Equal(t, "lifecycle-manager.operator.kyma-project.io", first)
 	require.Equal(t, first, LeaseName("lifecycle-manager"))
@@ -30,7 +30,7 @@ func TestInstancesThatShareAControlPlaneLeadEachForItself(t *testing.T) {
 	require.Empty(t, validation.IsDNS1123Subdomain(second))
 }
 
-func TestTheSettingsOfAnEarlierLeaderAreNotThoseOfTheNext(t *testing.T) {
+func TestTheRecordOfAnEarlierLeaderDoesNotCountForTheNext(t *testing.T) {
 	c := controlPlane()
 	record := func() *corev1.ConfigMap {
 		read := &corev1.ConfigMap{}
@@ -50,18 +50,18 @@ func TestTheSettingsOfAnEarlierLeaderAreNotThoseOfTheNext(t *testing.T) {
 		written := record()
 		leader.clock = at.Add(time.Minute)
 		leader.checks(t)
-		require.Equal(t, written, record(), "once is enough")
+		require.Equal(t, written, record(), "it is written once")
 	}
 	holds("first", began)
 	leads(began.Add(time.Second))
 	require.True(t, IsOfLeader(record(), lease, began.Add(2*time.Second)))
-	require.False(t, IsOfLeader(record(), lease, began.Add(15*time.Second)), "it has not renewed the Lease")
+	require.False(t, IsOfLeader(record(), lease, began.Add(15*time.Second)), "the leader has not renewed the Lease")
 	holds("", began)
-	require.False(t, IsOfLeader(record(), lease, began.Add(2*time.Second)), "it has released the Lease")
+	require.False(t, IsOfLeader(record(), lease, began.Add(2*time.Second)), "the leader has released the Lease")
 
 	again := began.Add(time.Hour)
 	holds("second", again)
-	require.False(t, IsOfLeader(record(), lease, again.Add(time.Second)), "the second may have other settings")
+	require.False(t, IsOfLeader(record(), lease, again.Add(time.Second)), "the second leader may have other settings")
 	leads(again.Add(time.Second))
 	require.True(t, IsOfLeader(record(), lease, again.Add(2*time.Second)))
 }
@@ -87,7 +87,7 @@ func TestTheRecordOfAnInstanceIsFoundWhereverItIs(t *testing.T) {
 		}
 		return record.Namespace + "/" + record.Name
 	}
-	require.Equal(t, "moved/lifecycle-manager-settings", found(c, "", ""), "it was confirmed last")
+	require.Equal(t, "moved/lifecycle-manager-settings", found(c, "", ""), "the record that was confirmed last")
 	require.Equal(t, "earlier/lifecycle-manager-settings", found(c, "earlier", ""))
 	require.Equal(t, "kcp-system/"+RecordName("other"), found(c, "", "other"))
 	require.Empty(t, found(c, "", "third"))
@@ -110,7 +110,7 @@ func TestTheRecordOfAnInstanceIsFoundWhereverItIs(t *testing.T) {
 			},
 		})
 	}
-	require.Equal(t, "kcp-system/lifecycle-manager-settings", found(refuse(true, false), "", ""), "the pods' accounts may get it alone")
+	require.Equal(t, "kcp-system/lifecycle-manager-settings", found(refuse(true, false), "", ""), "the pods' accounts may only get it by name")
 	_, err := Find(t.Context(), refuse(true, true), "", "")
 	require.True(t, apierrors.IsForbidden(err))
 }

@@ -1,4 +1,4 @@
-// Package analysing has the flags that say which Prometheus rollouts ask.
+// Package analysing defines the flags for the Prometheus that rollouts query.
 package analysing
 
 import (
@@ -11,22 +11,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/analysis"
 )
 
-// Flags say which Prometheus rollouts ask.
+// Flags hold the address of the Prometheus that rollouts query.
 type Flags struct {
 	url, tokenFile string
 }
 
 // Register adds the flags to a set.
 func (f *Flags) Register(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "rollout-prometheus-url", "", "URL of the Prometheus that the analysis of rollouts asks, such as http://prometheus.monitoring:9090; without it, stages with an analysis wait")
-	set.StringVar(&f.tokenFile, "rollout-prometheus-token-file", "", "file with a bearer token for it, read for each query")
+	set.StringVar(&f.url, "rollout-prometheus-url", "", "URL of the Prometheus that the analysis of rollouts queries, such as http://prometheus.monitoring:9090; without it, stages with an analysis wait")
+	set.StringVar(&f.tokenFile, "rollout-prometheus-token-file", "", "file with a bearer token for the Prometheus, read for each query")
 }
 
-// Check refuses what cannot work.
+// Check refuses values that cannot work.
 func (f *Flags) Check() error {
 	if f.url == "" {
 		if f.tokenFile != "" {
-			return errors.New("--rollout-prometheus-token-file is for --rollout-prometheus-url, which is not given")
+			return errors.New("--rollout-prometheus-token-file needs --rollout-prometheus-url, which is not set")
 		}
 		return nil
 	}
@@ -36,13 +36,13 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Configured tells whether there is one.
+// Configured reports whether a Prometheus is configured.
 func (f *Flags) Configured() bool { return f.url != "" }
 
-// Prometheus is that Prometheus; nil where none is configured.
+// Prometheus returns the configured Prometheus; nil if there is none.
 func (f *Flags) Prometheus() (advance.Prometheus, error) {
 	if f.url == "" {
-		return nil, nil //nolint:nilnil // having none is an ordinary case
+		return nil, nil //nolint:nilnil // it is common that there is none
 	}
 	return analysis.New(analysis.Options{URL: f.url, TokenFile: f.tokenFile})
 }

@@ -25,11 +25,11 @@ func TestWithoutAnAddressThereIsNoPrometheus(t *testing.T) {
 	prometheus, err := f.Prometheus()
 	require.NoError(t, err)
 	if prometheus != nil {
-		t.Error("it is an interface with nothing in it")
+		t.Error("the interface must be nil")
 	}
 }
 
-func TestAnAddressIsThatOfAPrometheus(t *testing.T) {
+func TestAnAddressConfiguresAPrometheus(t *testing.T) {
 	f := parsed(t, "--rollout-prometheus-url=http://prometheus:9090 --rollout-prometheus-token-file=/token")
 	require.NoError(t, f.Check())
 	require.True(t, f.Configured())
@@ -40,7 +40,7 @@ func TestAnAddressIsThatOfAPrometheus(t *testing.T) {
 
 func TestWhatCannotWorkIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"--rollout-prometheus-token-file=/token":       "--rollout-prometheus-token-file is for --rollout-prometheus-url, which is not given",
+		"--rollout-prometheus-token-file=/token":       "--rollout-prometheus-token-file needs --rollout-prometheus-url, which is not set",
 		"--rollout-prometheus-url=prometheus:9090":     "--rollout-prometheus-url: it must be a URL such as http://prometheus.monitoring:9090",
 		"--rollout-prometheus-url=http://a:b@c":        "--rollout-prometheus-url: it must have no credentials, query or fragment",
 		"--rollout-prometheus-url=http://%zz/password": "--rollout-prometheus-url: it cannot be read as a URL",

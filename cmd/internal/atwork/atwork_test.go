@@ -25,10 +25,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
-// noon is when a leader status bench begins.
+// noon is when a leaderStatusBench begins.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// leaderStatusBench is a leader and somebody who asks for the status, in one control plane and with one clock.
+// leaderStatusBench is a leader and a caller of `status`, in one control plane and with one clock.
 type leaderStatusBench struct {
 	*Writer
 	client.WithWatch
@@ -69,7 +69,7 @@ func recordIn(namespace, name string) *corev1.ConfigMap {
 
 func record() *corev1.ConfigMap { return recordIn(recordKey.Namespace, recordKey.Name) }
 
-// after lets the leader live on.
+// after runs the leader for a duration.
 func (b *leaderStatusBench) after(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(leaderStatusChecks) {
@@ -77,7 +77,7 @@ func (b *leaderStatusBench) after(t *testing.T, d time.Duration) {
 	}
 }
 
-// shown is what `status` says of the instances of Kymas.
+// shown returns the problems that `status` shows for Kymas of these instances.
 func (b *leaderStatusBench) shown(t *testing.T, instances ...string) []tree.Problem {
 	t.Helper()
 	found, err := (&Problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}).Of(t.Context(), instances)
@@ -85,9 +85,9 @@ func (b *leaderStatusBench) shown(t *testing.T, instances ...string) []tree.Prob
 	return found
 }
 
-func TestTheStatusSaysWhatIsWrongWithLifecycleManagerItself(t *testing.T) {
+func TestTheStatusReportsProblemsOfLifecycleManagerItself(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
-	require.Empty(t, b.shown(t), "an earlier release says nothing")
+	require.Empty(t, b.shown(t), "an earlier release writes no status")
 	b.after(t, time.Minute)
 	require.Empty(t, b.shown(t))
 
@@ -124,10 +124,10 @@ func TestTheStatusNamesWorkflowsThatMakeNoProgressWhileTheirInstanceWorks(t *tes
 	require.Len(t, held(), mostHeld)
 
 	b.clock = b.clock.Add(time.Hour)
-	require.Empty(t, held(), "nobody leads, so nobody knows")
+	require.Empty(t, held(), "no process leads, so it is unknown")
 }
 
-func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
+func TestTheStatusReportsAMissingLeaderWithinHalfAMinute(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Minute)
 	ended := b.written.At
@@ -141,23 +141,23 @@ func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
 	b.wrong = errors.New("Temporal cannot be used: connection refused")
 	b.after(t, time.Second)
 	b.clock = b.clock.Add(time.Minute)
-	require.Equal(t, "no process of Lifecycle Manager leads in this control plane, and the last one said: Temporal cannot be used: connection refused",
+	require.Equal(t, "no process of Lifecycle Manager leads in this control plane, and the last leader reported: Temporal cannot be used: connection refused",
 		b.shown(t)[0].Message)
 }
 
-func TestTheStatusFailsWhileNobodyHasEverLed(t *testing.T) {
+func TestTheStatusFailsIfNoProcessHasEverLed(t *testing.T) {
 	b := newLeaderStatusBench(t)
 	never := func(instance string) tree.Problem {
 		return tree.Problem{Instance: instance, Message: "no process of Lifecycle Manager leads in this control plane"}
 	}
-	require.Equal(t, []tree.Problem{never("lifecycle-manager")}, b.shown(t), "without Kymas too")
+	require.Equal(t, []tree.Problem{never("lifecycle-manager")}, b.shown(t), "also without Kymas")
 	require.Equal(t, []tree.Problem{never("other")}, b.shown(t, "other", "other"))
 	require.Equal(t, "no work is done by other: no process of Lifecycle Manager leads in this control plane", never("other").String())
 }
 
-func TestALeaseThatNobodyRenewsShowsThatNobodyLeadsAnInstanceThatSaysNothing(t *testing.T) {
+func TestAnExpiredLeaseShowsThatAnInstanceWithoutStatusHasNoLeader(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
-	require.Empty(t, b.shown(t), "it may be an earlier release that elects no leader")
+	require.Empty(t, b.shown(t), "this may be an earlier release without leader election")
 	holder, renewed := "earlier", metav1.NewMicroTime(noon)
 	require.NoError(t, b.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: recordKey.Namespace, Name: "lifecycle-manager.operator.kyma-project.io"},
@@ -169,7 +169,7 @@ func TestALeaseThatNobodyRenewsShowsThatNobodyLeadsAnInstanceThatSaysNothing(t *
 	require.Equal(t, noon, b.shown(t)[0].Since.UTC())
 }
 
-func TestOfAnInstanceThatNobodyLeadsTheWorkersAreAskedFor(t *testing.T) {
+func TestWithoutALeaderTemporalIsAskedAboutWorkers(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.wrong = errors.New("Temporal cannot be used: connection refused")
 	b.after(t, time.Second)
@@ -183,26 +183,25 @@ func TestOfAnInstanceThatNobodyLeadsTheWorkersAreAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		return found[0].Message
 	}
-	require.Equal(t, "Temporal cannot be used: connection refused", message(), "the leader knows")
+	require.Equal(t, "Temporal cannot be used: connection refused", message(), "the leader reports it")
 	b.clock = b.clock.Add(time.Minute)
 	require.Equal(t, nobodyLeads+", and no worker polls the task queue q for workflow tasks", message())
 	says = ""
 	require.Equal(t, nobodyLeads, message())
 	known = false
-	require.Equal(t, nobodyLeads+", and the last one said: Temporal cannot be used: connection refused", message())
+	require.Equal(t, nobodyLeads+", and the last leader reported: Temporal cannot be used: connection refused", message())
 
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	_, known = pollers{}.unpolled(t.Context(), "lifecycle-manager")
-	require.False(t, known, "the environment does not say where Temporal is")
+	require.False(t, known, "the environment has no address of Temporal")
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	says, known = pollers{}.unpolled(t.Context(), "lifecycle-manager")
 	require.True(t, known)
 	require.Contains(t, says, "Temporal cannot be used from here")
 }
 
-// After a roll-back the lease is renewed, and nobody writes a leader status.
-// A watch draws several times a second.
-func TestTemporalIsAskedOnceForAllThatIsDrawnWithinSeconds(t *testing.T) {
+// After a rollback the Lease is renewed, but no leader status is written. A watch refreshes several times per second.
+func TestAWatchAsksTemporalOnlyEveryFewSeconds(t *testing.T) {
 	asked := 0
 	p := &Problems{reader: newLeaderStatusBench(t).WithWatch, now: time.Now, unpolled: func(context.Context, string) (string, bool) {
 		asked++
@@ -216,7 +215,7 @@ func TestTemporalIsAskedOnceForAllThatIsDrawnWithinSeconds(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
-func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
+func TestALeaderOfAnEarlierReleaseIsNoProblem(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Second)
 	b.clock = b.clock.Add(time.Hour)
@@ -231,7 +230,7 @@ func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
 	require.Len(t, b.shown(t), 1)
 }
 
-func TestALeaderStatusCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
+func TestALeaderStatusCostsOneWritePer10Seconds(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.after(t, 10*time.Minute)
 	require.Equal(t, 60, b.writes)
@@ -240,10 +239,10 @@ func TestALeaderStatusCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
 		b.wrong = errors.New("refused on connection " + time.Duration(i).String())
 		b.after(t, time.Second)
 	}
-	require.LessOrEqual(t, b.writes-before, 12, "another text is no news")
+	require.LessOrEqual(t, b.writes-before, 12, "a different text causes no write")
 }
 
-func TestALeaderStatusLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
+func TestALeaderStatusDoesNotChangeTheSettings(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Minute)
 	var now corev1.ConfigMap
@@ -265,13 +264,13 @@ func TestALeaderStatusBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.
 	b := newLeaderStatusBench(t)
 	b.since = time.Time{}
 	b.after(t, time.Minute)
-	require.True(t, b.written.At.IsZero(), "nobody knows yet")
+	require.True(t, b.written.At.IsZero(), "nothing is known yet")
 	b.since = b.clock
 	b.after(t, time.Minute)
-	require.Empty(t, b.lines, "the record comes with the next comparison of settings")
+	require.Empty(t, b.lines, "the next comparison of settings writes the record")
 }
 
-func TestALeaderStatusThatCannotBeWrittenIsSaidOnce(t *testing.T) {
+func TestAFailedWriteOfTheLeaderStatusIsLoggedOnce(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.Client = interceptor.NewClient(b.WithWatch, interceptor.Funcs{
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
@@ -283,7 +282,7 @@ func TestALeaderStatusThatCannotBeWrittenIsSaidOnce(t *testing.T) {
 	require.Contains(t, b.lines[0], "ConfigMap kcp-system/lifecycle-manager-settings")
 }
 
-func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
+func TestTheStatusOfAKymaCoversOnlyItsOwnInstance(t *testing.T) {
 	b := newLeaderStatusBench(t, record(), recordIn("kcp-system", "lifecycle-manager-settings-1"), recordIn("elsewhere", "lifecycle-manager-settings"))
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
@@ -293,13 +292,13 @@ func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
 	require.Len(t, b.shown(t, "other", "other"), 1)
 	require.Equal(t, "other", b.shown(t, "other")[0].Instance)
 
-	// It moved.
+	// The instance has moved.
 	b.Instance, b.Key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, leaderStatus{}, nil
 	b.after(t, time.Second)
 	require.Empty(t, b.shown(t, "lifecycle-manager"), "the newer record counts")
 }
 
-func TestWhoMayNotReadTheRecordsIsToldThatNothingIsKnown(t *testing.T) {
+func TestWithoutTheRightToReadRecordsTheStatusIsUnknown(t *testing.T) {
 	b := newLeaderStatusBench(t, record())
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
@@ -324,13 +323,13 @@ func TestWhoMayNotReadTheRecordsIsToldThatNothingIsKnown(t *testing.T) {
 	}
 	require.Equal(t, 1, problemsSeen())
 	all = false
-	require.Equal(t, 1, problemsSeen(), "in kcp-system it may")
+	require.Equal(t, 1, problemsSeen(), "in kcp-system the caller may read it")
 	require.NoError(t, unknown)
 	own = false
 	require.Zero(t, problemsSeen())
 	require.ErrorContains(t, unknown, "configmaps is forbidden")
 	own = true
 	require.NoError(t, b.Delete(t.Context(), record()))
-	require.Zero(t, problemsSeen(), "its record may be in another namespace")
+	require.Zero(t, problemsSeen(), "the record may be in another namespace")
 	require.Error(t, unknown)
 }

@@ -1,5 +1,5 @@
-// Package atwork says whether the instances of Lifecycle Manager work: the leader of each writes it into the control plane
-// (Writer), and `lifecycle-manager status` reads it there (Problems).
+// Package atwork reports whether the instances of Lifecycle Manager work. The leader of each instance writes its status
+// to the control plane (Writer), and `lifecycle-manager status` reads it there (Problems).
 package atwork
 
 import (
@@ -21,40 +21,41 @@ import (
 )
 
 const (
-	// leaderStatusEvery is how often the leader writes its status where nothing changes, and leaderStatusChecks how
-	// often it checks whether something has.
+	// leaderStatusEvery is how often the leader writes an unchanged status, and leaderStatusChecks how often it checks
+	// for changes.
 	leaderStatusEvery  = 10 * time.Second
 	leaderStatusChecks = time.Second
-	// leaderStatusMissed is the age from which on a leader status shows that nobody leads any more.
+	// leaderStatusMissed is the age at which a leader status shows that no process leads any more.
 	leaderStatusMissed = 25 * time.Second
 )
 
-// leaderStatus is what the leader of an instance says of it, for those who see the control plane and not Temporal: an
-// annotation on the record of the instance's settings.
+// leaderStatus is what the leader of an instance reports to users who can read the control plane but not Temporal. It
+// is an annotation on the record of the instance's settings.
 type leaderStatus struct {
-	// Instance is whose it is (--managed-by).
+	// Instance is the name of the instance (--managed-by).
 	Instance string `json:"instance"`
-	// At is when it was written.
+	// At is when the status was written.
 	At time.Time `json:"at"`
-	// Problem is why no work can be done, and Since since when.
+	// Problem is why no work can be done, and Since when that began.
 	Problem string    `json:"problem,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	// Held are workflows that make no progress until somebody helps, mostHeld of them at most.
+	// Held lists workflows that make no progress until somebody intervenes, at most mostHeld.
 	Held []visibility.HeldWorkflow `json:"held,omitempty"`
 }
 
 // mostHeld bounds the size of the annotation.
 const mostHeld = 100
 
-// Writer keeps the leader status of an instance while this process leads it.
+// Writer writes the leader status of an instance while this process leads it.
 type Writer struct {
 	Client client.Client
 	// Key is the record of the instance's settings.
 	Key      types.NamespacedName
 	Instance string
-	// Problem is why no work can be done, nil while it can, and since when it is so; without a time nobody knows yet.
+	// Problem returns why no work can be done, nil if work can be done, and since when that is so. A zero time means
+	// that it is not known yet.
 	Problem func() (time.Time, error)
-	// Held returns the workflows that make no progress until somebody helps.
+	// Held returns the workflows that make no progress until somebody intervenes.
 	Held func() []visibility.HeldWorkflow
 	Now  func() time.Time
 	Log  logr.Logger
@@ -63,7 +64,7 @@ type Writer struct {
 	failed  error
 }
 
-// Start writes until ctx is done. It implements manager.Runnable.
+// Start writes the status until ctx is done. It implements manager.Runnable.
 func (w *Writer) Start(ctx context.Context) error {
 	ticker := time.NewTicker(leaderStatusChecks)
 	defer ticker.Stop()
@@ -77,10 +78,11 @@ func (w *Writer) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is true: the leader speaks for its instance.
+// NeedLeaderElection returns true, because the leader reports for its instance.
 func (w *Writer) NeedLeaderElection() bool { return true }
 
-// check writes the leader status at once where work cannot be done any more, or again, and else where it is old.
+// check writes the leader status at once if work has become impossible or possible again, and otherwise when the last
+// status is old.
 func (w *Writer) check(ctx context.Context) {
 	since, problem := w.Problem()
 	if since.IsZero() {
@@ -101,10 +103,10 @@ func (w *Writer) check(ctx context.Context) {
 		return
 	}
 	if err != nil && (w.failed == nil || w.failed.Error() != err.Error()) {
-		w.Log.Error(err, "lifecycle-manager status will not know whether this instance works")
+		w.Log.Error(err, "write the leader status, without it lifecycle-manager status cannot report on this instance")
 	}
 	w.failed = err
-	// What cannot be written is not tried each second either.
+	// A failed write is not retried every second either.
 	w.written = next
 }
 
@@ -124,12 +126,13 @@ func (w *Writer) write(ctx context.Context, next leaderStatus) error {
 			record.Annotations = map[string]string{}
 		}
 		record.Annotations[shared.AnnotationLeaderStatus] = string(encoded)
-		// An update, for which the rights to the record suffice. A conflict is one with the settings.
+		// An update needs no more than the existing rights to the record. A conflict can only be with a write of the
+		// settings.
 		return w.Client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write the leader status of this instance into ConfigMap %s: %w", w.Key, err)
 	}
-	// Whoever leads records the settings within seconds; the next status has a place then.
+	// The leader records the settings within seconds, so the next status finds the record.
 	return nil
 }

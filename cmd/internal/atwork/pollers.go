@@ -15,11 +15,11 @@ import (
 // pollersWithin bounds how long `status` waits for Temporal.
 const pollersWithin = 3 * time.Second
 
-// pollers asks Temporal who works for an instance, for those who are not sure that they reach it.
+// pollers asks Temporal which workers poll for an instance. The caller may not reach Temporal.
 type pollers struct{ controlPlane client.Reader }
 
-// unpolled is problems.unpolled. Nothing is known if the environment does not say where Temporal is, or if its namespace is
-// another instance's.
+// unpolled implements Problems.unpolled. The answer is unknown if the environment has no address of Temporal, or if its
+// Temporal namespace belongs to another instance.
 func (p pollers) unpolled(ctx context.Context, instance string) (problem string, known bool) {
 	if !cli.HasTemporalAddress() {
 		return "", false

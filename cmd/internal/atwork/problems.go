@@ -16,41 +16,43 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
-// problemsEvery is how often a watch asks whether the instances work.
+// problemsEvery is how often a watch checks whether the instances work.
 const problemsEvery = 3 * time.Second
 
-// Problems finds out whether the instances of Lifecycle Manager work: from the control plane, and about workers of an
-// instance that nobody leads from Temporal too.
+// Problems finds out whether the instances of Lifecycle Manager work. It reads the control plane. If no process leads
+// an instance, it also asks Temporal about the instance's workers.
 type Problems struct {
 	reader client.Reader
-	// now is the time that leader statuses are compared with: the API server's, since this machine's may be wrong.
+	// now returns the time to compare leader statuses with. It is the API server's time, because this machine's clock
+	// may be wrong.
 	now func() time.Time
-	// unpolled returns why no worker does anything for an instance, empty if workers poll. known is false if that cannot be found out.
+	// unpolled returns why no worker works for an instance; empty if workers poll. known is false if that cannot be
+	// found out.
 	unpolled func(ctx context.Context, instance string) (problem string, known bool)
 
 	asked time.Time
 	last  map[string]tree.Problem
-	// held are the workflows of each instance that make no progress until somebody helps.
+	// held holds, by instance, the workflows that make no progress until somebody intervenes.
 	held map[string][]visibility.HeldWorkflow
-	// of are the instances that were asked for last.
+	// of holds the instances of the last call of Of.
 	of []string
-	// recorded are the instances that have a record.
+	// recorded holds the instances that have a record.
 	recorded map[string]bool
-	// unread is why some records may be missing among these.
+	// unread is why some records may be missing.
 	unread error
-	// blind is why nobody knows whether one of the instances works that were asked for.
+	// blind is why it is unknown whether one of the instances in the last call of Of works.
 	blind error
 }
 
-// NewProblems returns what asks a control plane. Now is the time of its API server.
+// NewProblems returns the Problems of a control plane. now returns the time of its API server.
 func NewProblems(reader client.Reader, now func() time.Time) *Problems {
 	return &Problems{reader: reader, now: now, unpolled: pollers{controlPlane: reader}.unpolled}
 }
 
 const nobodyLeads = "no process of Lifecycle Manager leads in this control plane"
 
-// Of returns the problems of the instances with these names, without names those of all. An instance that says nothing of
-// itself, as earlier releases do, has none, and neither has one that the caller may not read about.
+// Of returns the problems of these instances, or of all instances if none is named. Instances that report no status, as
+// in earlier releases, and those that the caller may not read have no problem.
 func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, error) {
 	if p.asked.IsZero() || time.Since(p.asked) >= problemsEvery {
 		if err := p.read(ctx); err != nil {
@@ -75,17 +77,17 @@ func (p *Problems) Of(ctx context.Context, instances []string) ([]tree.Problem, 
 		case p.unread != nil:
 			p.blind = p.unread
 		default:
-			// Whoever leads records the settings within seconds.
+			// A leader records the settings within seconds, so no process leads this instance.
 			problem.Instance, problem.Message = instance, nobodyLeads+p.ofWorkers(ctx, instance, "")
-			p.last[instance] = problem // until the next read: a watch asks more often than Temporal need be asked
+			p.last[instance] = problem // until the next read, because a watch calls more often than Temporal need be asked
 			found = append(found, problem)
 		}
 	}
 	return found, nil
 }
 
-// Held returns the workflows that make no progress until somebody helps, of those instances that Of was asked about last and
-// that work.
+// Held returns the workflows that make no progress until somebody intervenes, of the working instances in the last call
+// of Of.
 func (p *Problems) Held() []visibility.HeldWorkflow {
 	var all []visibility.HeldWorkflow
 	for _, instance := range p.of {
@@ -94,7 +96,8 @@ func (p *Problems) Held() []visibility.HeldWorkflow {
 	return all
 }
 
-// Unknown is why nobody knows whether one of the instances works that Of was asked about last; nil if it is known of all.
+// Unknown returns why it is unknown whether one of the instances in the last call of Of works; nil if it is known of
+// all.
 func (p *Problems) Unknown() error { return p.blind }
 
 func (p *Problems) read(ctx context.Context) error {
@@ -102,7 +105,7 @@ func (p *Problems) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An instance whose namespace was changed has two records. The newer one counts.
+	// An instance that moved to another namespace has two records. The newer one counts.
 	newest, beside := map[string]leaderStatus{}, map[string]string{}
 	for i := range records {
 		record := &records[i]
@@ -126,7 +129,8 @@ func (p *Problems) read(ctx context.Context) error {
 	return nil
 }
 
-// problemOf is what is wrong with an instance whose record is in a namespace, by what its leader said last.
+// problemOf returns the problem of an instance, from the last status of its leader. namespace is the namespace of its
+// record.
 func (p *Problems) problemOf(ctx context.Context, last leaderStatus, namespace string) (tree.Problem, bool) {
 	problem := tree.Problem{Instance: last.Instance, Since: last.Since, Message: last.Problem}
 	if p.now().Sub(last.At) < leaderStatusMissed {
@@ -136,10 +140,10 @@ func (p *Problems) problemOf(ctx context.Context, last leaderStatus, namespace s
 	err := p.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: agreement.LeaseName(last.Instance)}, &lease)
 	switch {
 	case err == nil && agreement.IsHeld(&lease, p.now(), leaderStatusMissed):
-		// An earlier release leads without a leader status.
+		// An earlier release leads, without a leader status.
 		return problem, problem.Message != ""
 	case err != nil && last.At.IsZero():
-		// An earlier release that elects no leader leaves nothing that shows whether it runs.
+		// An earlier release without leader election leaves no trace of whether it runs.
 		return problem, false
 	}
 	problem.Since, problem.Message = last.At, nobodyLeads+p.ofWorkers(ctx, last.Instance, last.Problem)
@@ -149,8 +153,8 @@ func (p *Problems) problemOf(ctx context.Context, last leaderStatus, namespace s
 	return problem, true
 }
 
-// ofWorkers continues a message that nobody leads an instance: by what Temporal says of its workers, otherwise by what the
-// last leader said.
+// ofWorkers continues the message that no process leads an instance, with Temporal's answer about its workers or else
+// with the last leader's report.
 func (p *Problems) ofWorkers(ctx context.Context, instance, last string) string {
 	if p.unpolled != nil {
 		if problem, known := p.unpolled(ctx, instance); known && problem != "" {
@@ -162,5 +166,5 @@ func (p *Problems) ofWorkers(ctx context.Context, instance, last string) string 
 	if last == "" {
 		return ""
 	}
-	return ", and the last one said: " + last
+	return ", and the last leader reported: " + last
 }

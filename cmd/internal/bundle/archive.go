@@ -1,6 +1,11 @@
-// Package bundle writes one archive with what somebody needs who is to find out why an instance does not do what it should:
-// resources, workflows, histories, logs and metrics, bounded in size and time, and without any secret. Contents of Secrets
-// are never written; they are read only to search everything else for them.
+// Package bundle writes a support bundle: an archive for those who investigate why an instance does not do what it
+// should.
+//
+// The archive has resources, workflows, histories, logs and metrics, bounded in size and time. Write writes it from
+// Sources.
+//
+// The archive never contains a secret. The contents of Secrets are read only in order to redact them everywhere else.
+// Every file goes through the redactor (redact.go).
 package bundle
 
 import (
@@ -14,19 +19,19 @@ import (
 	"time"
 )
 
-// archive is a .tar.gz whose files are redacted and bounded.
+// archive is a .tar.gz with redacted and bounded files.
 type archive struct {
 	compressed *gzip.Writer
 	files      *tar.Writer
 	redact     *redactor
 	folder     string
 	now        time.Time
-	// left is how many bytes may still be written, and most how many a file may have.
+	// left is how many bytes may still be written, and most the maximum size of a file.
 	left, most int64
 	manifest   manifest
 }
 
-// manifest says what an archive has, and what is missing in it and why.
+// manifest lists the contents of an archive, and what is missing with the reason.
 type manifest struct {
 	Version  string         `json:"version"`
 	At       time.Time      `json:"at"`
@@ -43,17 +48,17 @@ func newArchive(out io.Writer, redact *redactor, version string, now time.Time, 
 	}
 }
 
-// problem notes what is missing in the archive.
+// problem records what is missing in the archive.
 func (a *archive) problem(format string, args ...any) {
 	a.manifest.Problems = append(a.manifest.Problems, a.redact.text(fmt.Sprintf(format, args...)))
 }
 
-// add adds a text as a file. What is too long keeps its end, which is the newest of a log.
+// add adds a text as a file. Of a text that is too long, it keeps the end, which is the newest part of a log.
 func (a *archive) add(name, content string) error {
 	content = a.redact.text(content)
 	most := min(a.most, a.left)
 	if int64(len(content)) > most {
-		a.manifest.Problems = append(a.manifest.Problems, fmt.Sprintf("%s was cut: it has %d bytes, and %d are allowed", name, len(content), most))
+		a.manifest.Problems = append(a.manifest.Problems, fmt.Sprintf("%s was cut: it has %d bytes, the limit is %d", name, len(content), most))
 		content = strings.ToValidUTF8(content[int64(len(content))-most:], "")
 	}
 	if content == "" {

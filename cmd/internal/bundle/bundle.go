@@ -22,55 +22,56 @@ import (
 
 // Limits bound an archive.
 type Limits struct {
-	// Bytes bounds all files together before they are compressed, and FileBytes one of them.
+	// Bytes bounds all files together, uncompressed, and FileBytes each file.
 	Bytes, FileBytes int64
-	// Objects bounds the objects of a kind, Workflows those that are listed, Asked those that are asked for their state,
-	// Histories those whose history is written, LogLines the lines of one container.
+	// Objects bounds the objects of a kind, Workflows the listed workflows, Asked the workflows that are queried,
+	// Histories the written histories, and LogLines the lines per container.
 	Objects, Workflows, Asked, Histories int
 	LogLines                             int64
 }
 
-// DefaultLimits keep an archive below some 20 MiB.
+// DefaultLimits keep an archive below about 20 MiB.
 func DefaultLimits() Limits {
 	return Limits{
 		Bytes: 256 << 20, FileBytes: 16 << 20, Objects: 2000, Workflows: 2000, Asked: 200, Histories: 25, LogLines: 20_000,
 	}
 }
 
-// Sources are what is collected from.
+// Sources configure what is collected.
 type Sources struct {
 	ControlPlane client.Client
-	// Core is for what has no objects: logs and the proxy to pods.
+	// Core is for logs and the proxy to pods.
 	Core kubernetes.Interface
-	// Namespaces have Kymas, catalog and access Secrets; none are all. Release has the instance, whose pods have the labels.
+	// Namespaces are those of Kymas, catalog and access Secrets; none means all. Release is the namespace of the
+	// instance. PodLabels select its pods.
 	Namespaces []string
 	Release    string
 	PodLabels  client.MatchingLabels
 	// Settings is the record of the instance's settings.
 	Settings types.NamespacedName
-	// Secrets are the further Secrets that the instance has: registry, webhook, pull Secret.
+	// Secrets are the instance's further Secrets: registry, webhook, pull Secret.
 	Secrets []types.NamespacedName
-	// InjectingModules are the modules that get the data of Secrets in kcp-system that are labelled for them.
+	// InjectingModules are the modules that get data of Secrets in kcp-system that are labeled for them.
 	InjectingModules []string
-	// Environment is that of the process, by which it connects to Temporal.
+	// Environment is the environment of the process, with its access to Temporal.
 	Environment []string
 	// Temporal connects to Temporal.
 	Temporal func(ctx context.Context) (Workflows, error)
-	// Metrics are addresses to scrape, beside the pods; Logs are files with logs.
+	// Metrics are addresses to scrape besides the pods. Logs are log files.
 	Metrics, Logs []string
-	// Check is what `lifecycle-manager check` found.
+	// Check is the result of `lifecycle-manager check`.
 	Check   any
 	Version string
 	Now     time.Time
 	Limits  Limits
 }
 
-// Write writes the archive. What cannot be read is noted in it; an error means that there is none.
+// Write writes the archive. The archive's manifest records what could not be read. On an error, there is no archive.
 func Write(ctx context.Context, out io.Writer, s Sources) error {
 	known, unread := s.knownSecrets(ctx)
 	a := newArchive(out, newRedactor(known), s.Version, s.Now, s.Limits)
 	for _, err := range unread {
-		a.problem("Secrets whose contents are to be redacted: %s", err)
+		a.problem("read the Secrets to redact: %s", err)
 	}
 	for _, collect := range []func(context.Context, *archive) error{
 		s.addCheck, s.addWorkflows, s.addLogs, s.addMetrics, s.addResources, s.addEvents, s.addSecrets,
@@ -89,7 +90,7 @@ func (s Sources) addCheck(_ context.Context, a *archive) error {
 	return a.addJSON("check.json", s.Check)
 }
 
-// knownSecrets are the contents of the Secrets that the instance has, and what connects it to Temporal.
+// knownSecrets returns the contents of the instance's Secrets and its secrets for Temporal.
 func (s Sources) knownSecrets(ctx context.Context) (known []string, problems []error) {
 	var all []corev1.Secret
 	for _, namespace := range s.namespaces() {
@@ -135,7 +136,7 @@ func (s Sources) namespaces() []string {
 	return s.Namespaces
 }
 
-// place is where objects of a kind are.
+// place locates the objects of a kind.
 type place struct {
 	file, kind string
 	group      schema.GroupVersion
@@ -184,7 +185,7 @@ func (s Sources) addObjects(ctx context.Context, a *archive, at place) error {
 			continue
 		}
 		if list.GetContinue() != "" {
-			a.problem("there are more %s than the first %d", at.file, s.Limits.Objects)
+			a.problem("only the first %[2]d %[1]s are listed", at.file, s.Limits.Objects)
 		}
 		for i := range list.Items {
 			known.object(list.Items[i].Object)
@@ -202,7 +203,8 @@ func (s Sources) addEvents(ctx context.Context, a *archive) error {
 	return s.addObjects(ctx, a, place{file: "events", kind: "Event", group: corev1.SchemeGroupVersion, namespaces: namespaces})
 }
 
-// addSecrets adds which Secrets there are: not what is in them, nor annotations, which may be copies of it.
+// addSecrets adds the names and labels of Secrets. It omits their contents, and their annotations, because these may be
+// copies of the contents.
 func (s Sources) addSecrets(ctx context.Context, a *archive) error {
 	type secret struct {
 		Name            string            `json:"name"`
@@ -273,7 +275,7 @@ func (s Sources) addLogs(ctx context.Context, a *archive) error {
 	return nil
 }
 
-// portOfMetrics is that of the pods' metrics.
+// portOfMetrics is the metrics port of the pods.
 const portOfMetrics = "8080"
 
 func (s Sources) addMetrics(ctx context.Context, a *archive) error {

@@ -43,7 +43,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// planted begins every secret of the tests. What follows says where it is.
+// planted begins every secret of these tests. The suffix shows where the secret is.
 const planted = "PLANTED9f2c61d0b7"
 
 var ofInstance = map[string]string{"app.kubernetes.io/name": "lifecycle-manager"}
@@ -65,7 +65,7 @@ func dockerConfig() string {
 	return `{"auths":{"registry.example.com":{"username":"puller","password":"` + planted + `-registry"},"other.example.com":{"auth":"` + login + `"}}}`
 }
 
-// objects have a secret wherever one may get into them.
+// objects returns objects with a secret wherever one can occur.
 func objects(t *testing.T) []client.Object {
 	t.Helper()
 	at := func(name string, labels map[string]string) metav1.ObjectMeta {
@@ -108,7 +108,7 @@ func objects(t *testing.T) []client.Object {
 	}
 }
 
-// logOf has secrets in the forms that people and programs write.
+// logOf returns a log with secrets in the forms that people and programs write.
 func logOf() string {
 	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(planted+"-blob"), 8))
 	return strings.Join([]string{
@@ -128,7 +128,7 @@ func logOf() string {
 	}, "\n")
 }
 
-// workflows are of Temporal: one that is open, with a failure in its history.
+// workflows is a Temporal with one open workflow, which has a failure in its history.
 type workflows struct{ asked []string }
 
 func (w *workflows) Close() {}
@@ -171,7 +171,7 @@ func (e *events) Next() (*historypb.HistoryEvent, error) {
 	return e.all[e.at-1], nil
 }
 
-// environment names a file by which Temporal is reached, which has secrets.
+// environment returns variables that name a Temporal configuration file with secrets.
 func environment(t *testing.T) []string {
 	t.Helper()
 	folder := t.TempDir()
@@ -222,7 +222,7 @@ func newSources(t *testing.T) Sources {
 	}
 }
 
-// unpacked are the files of an archive by name.
+// unpacked returns the files of an archive by name.
 func unpacked(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	plain, err := gzip.NewReader(bytes.NewReader(archive))
@@ -249,7 +249,7 @@ func written(t *testing.T, s Sources) map[string]string {
 	return unpacked(t, out.Bytes())
 }
 
-// requireNoSecret searches files for what was planted, also in what is in base64 there.
+// requireNoSecret searches files for planted secrets, also in base64.
 func requireNoSecret(t *testing.T, files map[string]string) {
 	t.Helper()
 	encoded := regexp.MustCompile(`[A-Za-z0-9+/]{16,}={0,2}`)
@@ -265,7 +265,7 @@ func requireNoSecret(t *testing.T, files map[string]string) {
 	}
 }
 
-func TestAnArchiveHasWhatIsNeededAndNoSecret(t *testing.T) {
+func TestAnArchiveIsCompleteAndHasNoSecret(t *testing.T) {
 	files := written(t, newSources(t))
 	requireNoSecret(t, files)
 	for name, texts := range map[string][]string{
@@ -301,7 +301,7 @@ func TestAnArchiveHasWhatIsNeededAndNoSecret(t *testing.T) {
 	}
 }
 
-// What others do in the same Temporal namespace is not ours to pass on.
+// The archive must not contain what others do in the same Temporal namespace.
 func TestOnlyWorkflowsOfAnInstanceAreListed(t *testing.T) {
 	s, asked := newSources(t), &workflows{}
 	s.Temporal = func(context.Context) (Workflows, error) { return asked, nil }
@@ -325,17 +325,17 @@ func TestAnArchiveIsBounded(t *testing.T) {
 		total += len(content)
 	}
 	require.LessOrEqual(t, total, 1000)
-	require.Contains(t, files["logs/manager.log"], "last line of the log", "the newest of a log")
+	require.Contains(t, files["logs/manager.log"], "last line of the log", "the end of a log is kept")
 	require.Contains(t, files["manifest.json"], "logs/manager.log was cut")
 	requireNoSecret(t, files)
 }
 
-func TestWhatCannotBeReadIsNotedAndTheRestIsThere(t *testing.T) {
+func TestAnArchiveRecordsWhatCouldNotBeRead(t *testing.T) {
 	s := newSources(t)
 	s.Temporal = func(context.Context) (Workflows, error) { return nil, errors.New("refused with " + planted + "-token") }
 	s.Metrics = []string{"127.0.0.1:1"}
 	s.Environment = append(s.Environment, "TEMPORAL_TLS_CLIENT_KEY_PATH=/nowhere")
-	s.Logs = nil // they have what is in the key that cannot be read
+	s.Logs = nil // they contain the key that cannot be read
 	files := written(t, s)
 	requireNoSecret(t, files)
 	require.Contains(t, files["manifest.json"], "Temporal: refused with REDACTED")

@@ -16,19 +16,19 @@ import (
 
 const (
 	redacted = "REDACTED"
-	// minSecret is the shortest secret that is searched for: shorter ones are found in ordinary words.
+	// minSecret is the shortest secret that is searched for. Shorter ones occur in ordinary words.
 	minSecret = 6
-	// minUnknown is the shortest part of a text of no known form that counts as a secret.
+	// minUnknown is the shortest part of a text of unknown form that counts as a secret.
 	minUnknown = 16
 )
 
-// redactor takes secrets out of texts: those that it knows, and what has the form of one.
+// redactor removes secrets from texts: known secrets, and texts that have the form of a secret.
 type redactor struct {
 	known *strings.Replacer
 	forms []form
 }
 
-// newRedactor knows these secrets, as they are and in base64.
+// newRedactor returns a redactor for these secrets, in plain text and in base64.
 func newRedactor(secrets []string) *redactor {
 	written := map[string]bool{}
 	for _, secret := range secrets {
@@ -45,7 +45,7 @@ func newRedactor(secrets []string) *redactor {
 	for form := range written {
 		all = append(all, form)
 	}
-	// The longest first: one secret may begin with another.
+	// The longest come first, because one secret may begin with another.
 	slices.SortFunc(all, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -59,7 +59,7 @@ func newRedactor(secrets []string) *redactor {
 	return &redactor{known: strings.NewReplacer(pairs...), forms: forms()}
 }
 
-// quoted is a text as it is within one in JSON.
+// quoted returns a text as it appears in a JSON string.
 func quoted(text string) string {
 	encoded, err := json.Marshal(text)
 	if err != nil {
@@ -68,8 +68,8 @@ func quoted(text string) string {
 	return strings.Trim(string(encoded), `"`)
 }
 
-// secretsOf are the secrets in a kubeconfig or in a configuration for registries, and any text in what is neither: then
-// it is not known which of it is secret.
+// secretsOf returns the secrets in a kubeconfig or a registry configuration. Of any other content it returns all longer
+// texts, because it is unknown which are secret.
 func secretsOf(content []byte) []string {
 	if config, err := clientcmd.Load(content); err == nil && len(config.AuthInfos) > 0 {
 		var found []string
@@ -101,7 +101,7 @@ func secretsOf(content []byte) []string {
 		var found []string
 		for _, each := range registries.Auths {
 			found = append(found, each.Password, each.Auth, each.IdentityToken, each.RegistryToken)
-			// What `docker login` writes has the password in here alone.
+			// In the output of `docker login`, only this field has the password.
 			if decoded, err := base64.StdEncoding.DecodeString(each.Auth); err == nil {
 				_, password, _ := strings.Cut(string(decoded), ":")
 				found = append(found, string(decoded), password)
@@ -131,13 +131,13 @@ func userInfo(address string) string {
 	return info
 }
 
-// form is what a secret may be known by, with what it is replaced by.
+// form is a pattern of secrets, with its replacement.
 type form struct {
 	pattern *regexp.Regexp
 	by      string
 }
 
-// forms are those of secrets that nobody told us of.
+// forms returns the patterns of secrets that are not known in advance.
 func forms() []form {
 	const name = `(?:[\w.-]*(?:password|passwd|passphrase|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|client-key-data|authorization)[\w.-]*|auth)`
 	return []form{
@@ -145,16 +145,16 @@ func forms() []form {
 		{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?`), redacted},
 		{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}`), "${1} " + redacted},
 		{regexp.MustCompile(`(://)[^/\s:@"]*:[^/\s@"]+@`), "${1}" + redacted + "@"},
-		// In JSON, also in JSON within a text.
+		// In JSON, and in JSON within a text.
 		{regexp.MustCompile(`(?i)(\b` + name + `\\*"\s*:\s*\\*")[^"\\]*(?:\\[^"][^"\\]*)*(\\*")`), "${1}" + redacted + "${2}"},
-		// In YAML, in arguments and in what people write.
+		// In YAML, in arguments and in prose.
 		{regexp.MustCompile(`(?i)(\b` + name + `\s*[:=]\s*)[^\s,;{}\[\]"\\]+`), "${1}" + redacted},
-		// Long texts in base64: kubeconfigs, keys and certificates. Digests are shorter.
+		// Long base64 texts: kubeconfigs, keys and certificates. Digests are shorter.
 		{regexp.MustCompile(`[A-Za-z0-9+/]{100,}={0,2}`), redacted},
 	}
 }
 
-// text takes secrets out of a text.
+// text removes secrets from a text.
 func (r *redactor) text(content string) string {
 	content = r.known.Replace(content)
 	for _, each := range r.forms {
@@ -163,8 +163,8 @@ func (r *redactor) text(content string) string {
 	return content
 }
 
-// keys tell by their names what has a secret (secret), what has the name or place of one instead (place), and which variables
-// of an environment have none (harmless).
+// keys classifies names: secret matches the names of fields with a secret, place those with the name or location of
+// one, and harmless the environment variables without secrets.
 type keys struct{ secret, place, harmless *regexp.Regexp }
 
 func newKeys() keys {
@@ -175,9 +175,9 @@ func newKeys() keys {
 	}
 }
 
-// object takes secrets out of the fields of an object, in place: values under a key that names a secret, values of
-// environment variables but those that are known to be harmless, what modules are configured with, and copies of the object
-// in annotations. Texts in it are still to go through text.
+// object redacts the fields of an object in place: values under a key that names a secret, environment variables that
+// are not known to be harmless, the configuration of modules, and copies of the object in annotations. Texts in the
+// object must still go through text.
 func (k keys) object(content map[string]any) {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
@@ -217,8 +217,8 @@ func (k keys) fields(value any) {
 	}
 }
 
-// withoutContent leaves of a custom resource which it is. What a module keeps in other fields and in annotations, only its
-// authors know.
+// withoutContent reduces a custom resource to its identity. Only the module's authors know what its other fields and
+// annotations contain.
 func withoutContent(custom map[string]any) {
 	rest := maps.Clone(custom)
 	delete(rest, "apiVersion")
@@ -236,7 +236,7 @@ func withoutContent(custom map[string]any) {
 	maps.Copy(custom, rest)
 }
 
-// withoutTexts replaces all texts in a value by their length.
+// withoutTexts replaces all texts in a value with their length.
 func withoutTexts(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -258,8 +258,8 @@ func withoutTexts(value any) {
 	}
 }
 
-// secretsIn are the secrets by which a process with this environment connects to Temporal: those of the environment, and of
-// the files that it names. Where one of these cannot be read, the others' are known still.
+// secretsIn returns the secrets that a process with this environment uses for Temporal: those in the environment and in
+// the files that it names. If one file cannot be read, the other secrets are still returned.
 func secretsIn(environment []string) ([]string, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: variables(environment)})
 	if err != nil {
@@ -281,7 +281,7 @@ func secretsIn(environment []string) ([]string, error) {
 	return append(found, secretsOf(key)...), err
 }
 
-// variables are an environment as the SDK asks for it.
+// variables is an environment in the form that the SDK reads.
 type variables []string
 
 // Environ implements envconfig.EnvLookup.

@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// askedAtOnce is how many workflows are asked at once, and answersWithin how long each may take.
+	// askedAtOnce is how many workflows are queried at once, and answersWithin the timeout of each query.
 	askedAtOnce   = 8
 	answersWithin = 3 * time.Second
-	// eventsOfHistory bounds the events of one history: the newest are written.
+	// eventsOfHistory bounds the events of one history. The newest are kept.
 	eventsOfHistory = 2000
 )
 
-// ourTypes are the workflows that are written about.
+// ourTypes returns the workflow types that the archive covers.
 func ourTypes() []string {
 	return []string{kick.KymaWorkflow, kick.SweepWorkflow}
 }
 
-// Workflows are what is asked of Temporal; a Temporal client is one.
+// Workflows holds the methods of a Temporal client that the archive uses.
 type Workflows interface {
 	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
 	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
@@ -42,7 +42,7 @@ type Workflows interface {
 	Close()
 }
 
-// workflow is what is written of one.
+// workflow is the entry of one workflow in the archive.
 type workflow struct {
 	ID      string    `json:"id"`
 	Run     string    `json:"run"`
@@ -50,7 +50,7 @@ type workflow struct {
 	Status  string    `json:"status"`
 	Started time.Time `json:"started"`
 	Events  int64     `json:"events"`
-	// Answer is that to the query for its status, Problem why there is none.
+	// Answer is the answer to the status query. Problem is why there is no answer.
 	Answer  any    `json:"answer,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
@@ -77,7 +77,7 @@ func (s Sources) addWorkflows(ctx context.Context, a *archive) error {
 	return s.addHistories(ctx, a, temporal, open)
 }
 
-// listed are the workflows that a query finds, the newest first.
+// listed returns the workflows that a query finds, newest first.
 func (s Sources) listed(ctx context.Context, a *archive, temporal Workflows, query visibility.Query, most int) []*workflowpb.WorkflowExecutionInfo {
 	more := false
 	all, err := visibility.Ask(query, func(query string) (all []*workflowpb.WorkflowExecutionInfo, err error) {
@@ -100,12 +100,12 @@ func (s Sources) listed(ctx context.Context, a *archive, temporal Workflows, que
 		a.problem("list workflows (%s): %s", query.Text, err)
 	}
 	if more {
-		a.problem("there are more workflows than the first %d (%s)", most, query.Text)
+		a.problem("only the first %d workflows are listed (%s)", most, query.Text)
 	}
 	return all
 }
 
-// ask asks workflows what they are doing.
+// ask queries the status of workflows.
 func ask(ctx context.Context, temporal Workflows, all []workflow) {
 	var group errgroup.Group
 	group.SetLimit(askedAtOnce)
@@ -129,7 +129,7 @@ func ask(ctx context.Context, temporal Workflows, all []workflow) {
 	_ = group.Wait()
 }
 
-// addHistories adds those of workflows that failed, of Kymas that are in Error, and of what was started last.
+// addHistories adds the histories of workflows that failed, of Kymas in Error, and of the workflows that started last.
 func (s Sources) addHistories(ctx context.Context, a *archive, temporal Workflows, open []*workflowpb.WorkflowExecutionInfo) error {
 	third := max(1, s.Limits.Histories/3)
 	chosen := s.listed(ctx, a, temporal, visibility.Failed(ourTypes()...), third)
@@ -157,7 +157,7 @@ func (s Sources) addHistories(ctx context.Context, a *archive, temporal Workflow
 	return nil
 }
 
-// readHistory is a history as JSON in which payloads can be read.
+// readHistory returns a history as JSON with readable payloads.
 func readHistory(ctx context.Context, temporal Workflows, id, run string) (string, error) {
 	history := &historypb.History{}
 	events := temporal.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -174,8 +174,8 @@ func readHistory(ctx context.Context, temporal Workflows, id, run string) (strin
 	return readable(ctx, history)
 }
 
-// readable is a history as JSON with what is in its payloads. Those that are no JSON are left out: in base64 no secret
-// would be found.
+// readable returns a history as JSON with decoded payloads. Payloads that are not JSON are omitted, because secrets
+// would not be found in base64.
 func readable(ctx context.Context, history *historypb.History) (string, error) {
 	err := proxy.VisitPayloads(ctx, history, proxy.VisitPayloadsOptions{Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		plain := make([]*commonpb.Payload, len(payloads))
@@ -192,12 +192,12 @@ func readable(ctx context.Context, history *historypb.History) (string, error) {
 		return plain, nil
 	}})
 	if err != nil {
-		return "", fmt.Errorf("read its payloads: %w", err)
+		return "", fmt.Errorf("read the payloads of the history: %w", err)
 	}
 	options := temporalproto.CustomJSONMarshalOptions{Indent: " ", Metadata: map[string]any{commonpb.EnablePayloadShorthandMetadataKey: true}}
 	encoded, err := options.Marshal(history)
 	if err != nil {
-		return "", fmt.Errorf("encode it: %w", err)
+		return "", fmt.Errorf("encode the history: %w", err)
 	}
 	return string(encoded), nil
 }

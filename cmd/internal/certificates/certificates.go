@@ -1,4 +1,5 @@
-// Package certificates finds the certificates that a process shows to others, so that its metrics say when they expire.
+// Package certificates finds the certificates that a process presents to others, so that metrics can report their
+// expiry.
 package certificates
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
 )
 
-// Values of the label by which the metrics name a certificate.
+// Values of the metrics' label certificate.
 const (
 	controlPlane = "control-plane"
 	temporal     = "temporal"
@@ -23,18 +24,18 @@ const (
 	webhook      = "webhook"
 )
 
-// Shown is what a process shows certificates to.
+// Shown holds the peers that a process presents certificates to.
 type Shown struct {
-	// ControlPlane and Temporal are asked with client certificates, where the configurations have any. Temporal's may be nil.
+	// ControlPlane and Temporal may have client certificates. Temporal may be nil.
 	ControlPlane *rest.Config
 	Temporal     *tls.Config
-	// MetricsFolder has the certificate that metrics are served with; empty where there is none.
+	// MetricsFolder has the serving certificate of the metrics; empty if there is none.
 	MetricsFolder string
-	// Webhook is the one of the admission webhook; it returns nil where there is none yet.
+	// Webhook returns the certificate of the admission webhook, or nil if there is none yet.
 	Webhook func() *x509.Certificate
 }
 
-// Register registers the metrics that say when they expire.
+// Register registers the metrics of the certificates' expiry.
 func Register(registry prometheus.Registerer, shown Shown) error {
 	return metrics.RegisterCertificates(registry, map[string]func() *x509.Certificate{
 		controlPlane: shown.toControlPlane, temporal: shown.toTemporal, served: shown.servingMetrics, webhook: shown.Webhook,
@@ -62,7 +63,8 @@ func (s Shown) servingMetrics() *x509.Certificate {
 	return read(filepath.Join(s.MetricsFolder, corev1.TLSCertKey))
 }
 
-// read reads a file anew, as those do who serve with it. What is no certificate is said where it is used.
+// read reads a file again on each call, like the servers that use it. The users of the file report an invalid
+// certificate.
 func read(file string) *x509.Certificate {
 	if file == "" {
 		return nil

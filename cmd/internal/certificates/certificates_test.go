@@ -37,7 +37,7 @@ const help = `
 # TYPE lifecycle_mgr_certificate_not_after_timestamp_seconds gauge
 `
 
-func TestEachCertificateOfAProcessSaysWhenItExpires(t *testing.T) {
+func TestTheExpiryOfEachCertificateIsExported(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write := func(name string, end int64) string {

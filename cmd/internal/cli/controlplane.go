@@ -17,14 +17,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ControlPlane is the configuration for the control plane, of a kubeconfig or, without one, of KUBECONFIG, the cluster that this
-// runs in, or ~/.kube/config; without a context, the current one counts.
+// ControlPlane returns the client configuration for the control plane: from the kubeconfig, or if there is none, from KUBECONFIG,
+// the cluster that this process runs in, or ~/.kube/config. An empty context means the current one.
 func ControlPlane(kubeconfig, context string) (*rest.Config, error) {
 	found, err := findConfig(kubeconfig, context)
 	if err != nil {
 		return nil, err
 	}
-	// What the API server has to say about our own objects it says with each of thousands of writes.
+	// The API server repeats its warnings about our own objects with each of thousands of writes.
 	found.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	return found, nil
 }

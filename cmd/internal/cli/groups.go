@@ -9,16 +9,16 @@ import (
 	"golang.org/x/term"
 )
 
-// Groups are the flags of a command that has too many for one list.
+// Groups holds the flags of a command that has too many for one list.
 type Groups []Group
 
-// Group are flags that belong together, under a title.
+// Group holds the flags under one title.
 type Group struct {
 	Title string
 	Set   *pflag.FlagSet
 }
 
-// Add begins a group; what is registered in the returned set belongs to it.
+// Add starts a group. Flags that are registered in the returned set belong to it.
 func (g *Groups) Add(title string) *pflag.FlagSet {
 	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -26,7 +26,7 @@ func (g *Groups) Add(title string) *pflag.FlagSet {
 	return set
 }
 
-// AddTo gives the flags to a command, whose help shows them group by group.
+// AddTo adds the flags to a command, and groups them in its help.
 func (g Groups) AddTo(command *cobra.Command) {
 	for _, group := range g {
 		command.Flags().AddFlagSet(group.Set)
@@ -46,7 +46,7 @@ func (g Groups) AddTo(command *cobra.Command) {
 	})
 }
 
-// widthOf is how many columns a terminal has; 0 for what is none.
+// widthOf returns the number of columns of a terminal; 0 if out is no terminal.
 func widthOf(out any) int {
 	file, isFile := out.(*os.File)
 	if !isFile {

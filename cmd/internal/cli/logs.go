@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// Forms of log lines (flag --log-format).
+// Formats of log lines (flag --log-format).
 const (
 	LogJSON = "json"
 	LogText = "text"
@@ -33,7 +33,7 @@ func LogEverything(log logr.Logger) {
 	slog.SetDefault(slog.New(logr.ToSlogHandler(log)))
 }
 
-// NewLog logs lines at the given level and above, each with the keys of package logkey.
+// NewLog returns a logger for lines at the given level and above, with the keys of package logkey.
 func NewLog(level, format string, out io.Writer) (logr.Logger, error) {
 	parsed, err := ParseLevel(level)
 	if err != nil {
@@ -52,12 +52,13 @@ func NewLog(level, format string, out io.Writer) (logr.Logger, error) {
 		return logr.Logger{}, fmt.Errorf("--log-format must be %s or %s, not %q", LogJSON, LogText, format)
 	}
 	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(out)), parsed)
-	// As zap's own configuration for production: of equal lines within a second, the first hundred, and then each hundredth.
+	// As in zap's production configuration: of equal lines within a second, the first hundred and then each hundredth
+	// are logged.
 	sampled := zapcore.NewSamplerWithOptions(keyedCore{core}, time.Second, 100, 100)
 	return zapr.NewLogger(zap.New(sampled, zap.AddCaller())), nil
 }
 
-// ParseLevel reads a level by its name, or as upstream has it: a number, of which 0 is the least that is logged.
+// ParseLevel parses a level by name, or by number as in upstream. Number 0 logs the least.
 func ParseLevel(level string) (zapcore.Level, error) {
 	number, notNumber := strconv.Atoi(level)
 	switch {
@@ -75,7 +76,7 @@ func isoTime(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
 	enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// keyedCore gives what libraries log the keys of package logkey, and names the Kyma of a workflow beside it.
+// keyedCore renames the keys of libraries to those of package logkey, and adds the Kyma of a workflow.
 type keyedCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -99,14 +100,14 @@ func (c keyedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, keyed(fields))
 }
 
-// isOutrun reports whether a library says in a line that another process was faster. Processes that start at once all make
-// the Lease, and two goroutines of one process make the webhook's certificate. Whoever comes second tries again, so that is
-// not an error.
+// isOutrun reports whether a library logs an error because another process was faster. Processes that start at the same
+// time all create the Lease, and two goroutines of one process create the webhook's certificate. The slower one
+// retries, so this is no error.
 func isOutrun(entry zapcore.Entry, fields []zapcore.Field) bool {
 	if !slices.Contains([]string{"leaderelection", "cert-rotation"}, entry.LoggerName) {
 		return false
 	}
-	// It follows a refresh that failed, which has a line of its own.
+	// This line follows a failed refresh, which has its own line.
 	if entry.Message == "secret is not well-formed, cannot update webhook configurations" {
 		return true
 	}

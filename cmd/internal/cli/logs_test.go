@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/logkey"
 )
 
-// logged is the one line, without what tells when and where it was logged.
+// logged returns the one line, without the fields that show when and where it was logged.
 func logged(t *testing.T, out *bytes.Buffer) map[string]any {
 	t.Helper()
 	line := map[string]any{}
@@ -40,7 +40,7 @@ func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
 	}, logged(t, &out))
 }
 
-func TestLinesOfOtherLibrariesAreSpelledAsOurs(t *testing.T) {
+func TestLinesOfOtherLibrariesHaveTheKeysOfOurs(t *testing.T) {
 	var out bytes.Buffer
 	log, err := NewLog("info", LogJSON, &out)
 	require.NoError(t, err)
@@ -58,17 +58,17 @@ func TestALineNamesItsKymaOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), `"kyma":`))
 }
 
-func TestAProcessThatAnotherOneWasFasterThanLogsNoError(t *testing.T) {
+func TestLosingARaceWithAnotherProcessIsNoError(t *testing.T) {
 	outrun := apierrors.NewAlreadyExists(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "lifecycle-manager")
 	for name, test := range map[string]struct {
 		logger, level, says string
 		err                 error
 	}{
-		"the Lease is there already":      {"leaderelection", "info", "cannot create it", outrun},
-		"the certificate was just made":   {"cert-rotation", "info", "could not refresh CA and server certs", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tls", errors.New("modified"))},
-		"the Lease cannot be made":        {"leaderelection", "error", "cannot create it", errors.New("no route to host")},
-		"it is not in the Secret yet":     {"cert-rotation", "info", "secret is not well-formed, cannot update webhook configurations", errors.New("missing ca.crt")},
-		"of other libraries, it may last": {"controller", "error", "cannot create it", outrun},
+		"the Lease is there already":               {"leaderelection", "info", "cannot create it", outrun},
+		"the certificate was just made":            {"cert-rotation", "info", "could not refresh CA and server certs", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "tls", errors.New("modified"))},
+		"the Lease cannot be made":                 {"leaderelection", "error", "cannot create it", errors.New("no route to host")},
+		"the certificate is not in the Secret yet": {"cert-rotation", "info", "secret is not well-formed, cannot update webhook configurations", errors.New("missing ca.crt")},
+		"of other libraries, the error may last":   {"controller", "error", "cannot create it", outrun},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -13,31 +13,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
-// Output is how Kymas are shown.
+// Output is the format in which Kymas are shown.
 type Output string
 
-// Outputs.
+// Output formats.
 const (
 	OutputTree Output = "tree"
 	OutputWide Output = "wide"
 	OutputJSON Output = "json"
 )
 
-// Screen shows Kymas one after the other: on a terminal in the same place, elsewhere each change once.
+// Screen shows Kymas repeatedly: on a terminal in the same place, elsewhere each change once.
 type Screen struct {
 	out   io.Writer
 	json  bool
 	style tree.Style
-	// size is the size of the terminal, as of now; nil where there is none.
+	// size returns the present size of the terminal; nil if there is no terminal.
 	size func() (width, height int)
-	// width, lines are of what was drawn last.
+	// width and lines describe what was drawn last.
 	width, lines int
 	last         string
-	// kymas are those that were shown last.
+	// kymas holds the Kymas that were shown last.
 	kymas []tree.Kyma
 }
 
-// NewScreen finds out what it writes to, and what the environment says about colours (https://no-color.org).
+// NewScreen returns a Screen for out. It uses color only on a terminal, and unless the environment disables it
+// (https://no-color.org).
 func NewScreen(out io.Writer, how Output, getenv func(string) string) *Screen {
 	s := &Screen{out: out, json: how == OutputJSON, style: tree.Style{Wide: how == OutputWide}}
 	file, isFile := out.(*os.File)
@@ -55,7 +56,7 @@ func NewScreen(out io.Writer, how Output, getenv func(string) string) *Screen {
 	return s
 }
 
-// Once shows Kymas when nothing follows: all of them, however many lines the screen has.
+// Once shows Kymas a single time: all of them, even if the screen has fewer lines.
 func (s *Screen) Once(fleet tree.Fleet) error {
 	if s.json {
 		return tree.WriteJSON(s.out, fleet, "  ")
@@ -70,7 +71,7 @@ func (s *Screen) Once(fleet tree.Fleet) error {
 	return err
 }
 
-// Show shows Kymas when more may follow, and says of those that were shown before when they are gone.
+// Show shows Kymas when more may follow. It reports Kymas that were shown before and are gone.
 func (s *Screen) Show(fleet tree.Fleet) error {
 	gone := s.gone(fleet.Kymas)
 	if s.json || s.size == nil {
@@ -83,7 +84,8 @@ func (s *Screen) Show(fleet tree.Fleet) error {
 	if drawn == s.last && width == s.width && gone == "" {
 		return nil
 	}
-	// Up over what was drawn before. In a window of another width the terminal has broken it into other lines.
+	// Move up over what was drawn before. After a change of the width, the terminal has wrapped it differently, so
+	// clear the screen.
 	up := ""
 	switch {
 	case s.width != 0 && s.width != width:
@@ -92,15 +94,16 @@ func (s *Screen) Show(fleet tree.Fleet) error {
 		up = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
 	}
 	s.last, s.width, s.lines = drawn, width, len(lines)
-	// Rows that are too long are cut by the terminal, since a wrapped one would be counted wrongly; messages never are.
+	// Let the terminal cut rows that are too long, because wrapped rows would be counted incorrectly. Messages are
+	// never cut.
 	_, err := io.WriteString(s.out, up+gone+"\x1b[?7l"+drawn+"\x1b[?7h")
 	return err
 }
 
-// fitting are the lines of the trees as far as the screen has room, what is not Ready first where it has not.
+// fitting returns the lines of the trees that fit on the screen. If not all fit, Kymas that are not Ready come first.
 func (s *Screen) fitting(fleet tree.Fleet, height int) []string {
 	lines := tree.Lines(fleet, s.style)
-	// The cursor is on the line below the last.
+	// The cursor is on the line below the last one.
 	if height == 0 || len(lines) < height {
 		return lines
 	}
@@ -116,10 +119,10 @@ func (s *Screen) fitting(fleet tree.Fleet, height int) []string {
 	})
 	lines = tree.Lines(fleet, s.style)
 	room := max(height-2, 1)
-	return append(lines[:room:room], fmt.Sprintf("… and %d more lines than fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
+	return append(lines[:room:room], fmt.Sprintf("… and %d more lines that do not fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
 }
 
-// gone has a line for each Kyma that was shown before and is no longer there. It stays on a terminal.
+// gone returns a line for each Kyma that was shown before and no longer exists. The line stays on a terminal.
 func (s *Screen) gone(kymas []tree.Kyma) string {
 	var lines strings.Builder
 	for _, before := range s.kymas {
@@ -131,7 +134,7 @@ func (s *Screen) gone(kymas []tree.Kyma) string {
 	return lines.String()
 }
 
-// append writes which Kymas are gone, and those that differ from before. Machines see the former by the latter.
+// append writes which Kymas are gone, and the trees if they changed. In JSON, the list shows which Kymas are gone.
 func (s *Screen) append(gone string, fleet tree.Fleet) error {
 	var text, compared bytes.Buffer
 	if s.json {
@@ -140,7 +143,7 @@ func (s *Screen) append(gone string, fleet tree.Fleet) error {
 		}
 		compared = text
 	} else {
-		// Without its running age, a tree that did not change stays equal and is not written again.
+		// Compare without the age, so that an unchanged tree is not written again.
 		ageless := fleet
 		ageless.Kymas = slices.Clone(fleet.Kymas)
 		for i := range ageless.Kymas {

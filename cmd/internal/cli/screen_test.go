@@ -19,7 +19,7 @@ func kymaIn(state shared.State, message string) tree.Kyma {
 	return tree.Kyma{Namespace: "kcp-system", Name: "demo", State: state, Message: message, Age: time.Second}
 }
 
-// onTerminal is a screen of a size, and what a terminal shows of what it writes.
+// onTerminal returns a screen of this size, and the output that it writes.
 func onTerminal(width, height int) (s *Screen, out *bytes.Buffer) {
 	out = &bytes.Buffer{}
 	return &Screen{out: out, size: func() (int, int) { return width, height }}, out
@@ -36,15 +36,15 @@ func TestAWatchFitsTheScreen(t *testing.T) {
 	s, out := onTerminal(80, 10)
 	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
 	require.Equal(t, 9, strings.Count(out.String(), "\n"), "one line is for the cursor")
-	require.Contains(t, out.String(), "it is broken", "what is not Ready goes first")
-	require.Contains(t, out.String(), "… and 33 more lines than fit")
+	require.Contains(t, out.String(), "it is broken", "Kymas that are not Ready come first")
+	require.Contains(t, out.String(), "… and 33 more lines that do not fit")
 
 	out.Reset()
 	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
 	require.Empty(t, out.String(), "nothing changed")
 	kymas[33].Message = "it is broken in another way"
 	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
-	require.Contains(t, out.String(), "\x1b[9A\x1b[J", "it is drawn where it was")
+	require.Contains(t, out.String(), "\x1b[9A\x1b[J", "the tree is drawn in the same place")
 }
 
 func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
 	require.NotContains(t, out.String(), "\x1b")
 }
 
-func TestAWatchSaysThatAKymaIsGone(t *testing.T) {
+func TestAWatchReportsThatAKymaIsGone(t *testing.T) {
 	fleet := tree.Fleet{Kymas: []tree.Kyma{kymaIn(shared.StateReady, "")}}
 	var piped bytes.Buffer
 	shows := func(s *Screen, out *bytes.Buffer, fleet tree.Fleet) string {
@@ -73,15 +73,15 @@ func TestAWatchSaysThatAKymaIsGone(t *testing.T) {
 
 	s, drawn := onTerminal(80, 10)
 	height := strings.Count(shows(s, drawn, fleet), "\n")
-	require.True(t, strings.HasPrefix(shows(s, drawn, tree.Fleet{}), "\x1b["+strconv.Itoa(height)+"A\x1b[Jkcp-system/demo is gone\n"), "in the place of the tree")
+	require.True(t, strings.HasPrefix(shows(s, drawn, tree.Fleet{}), "\x1b["+strconv.Itoa(height)+"A\x1b[Jkcp-system/demo is gone\n"), "the line replaces the tree")
 	require.NotContains(t, shows(s, drawn, fleet), "A\x1b[J", "the line stays")
 
 	s = NewScreen(&piped, OutputJSON, func(string) string { return "" })
 	shows(s, &piped, fleet)
-	require.NotContains(t, shows(s, &piped, tree.Fleet{}), "gone", "machines see it by the list")
+	require.NotContains(t, shows(s, &piped, tree.Fleet{}), "gone", "in JSON, the list shows it")
 }
 
-func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
+func TestAJSONWatchWritesALineForEachChange(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out, OutputJSON, func(string) string { return "" })
 	k := kymaIn(shared.StateProcessing, "waiting")
@@ -93,8 +93,8 @@ func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
 	require.Contains(t, lines[1], `"state":"Ready"`)
 }
 
-// A pseudo-terminal is what the test would need to have one; /dev/ptmx is there where tests run on Linux.
-func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
+// A test would need a pseudo-terminal to have a terminal; /dev/ptmx exists where tests run on Linux.
+func TestOnlyTerminalsGetColorsAndNoColorDisablesThem(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
@@ -102,7 +102,7 @@ func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
 
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip("there are no pseudo-terminals here")
+		t.Skip("this system has no pseudo-terminals")
 	}
 	defer func() { _ = terminal.Close() }()
 	env := map[string]string{"TERM": "xterm"}

@@ -14,7 +14,7 @@ import (
 // ConnectTimeout bounds how long connecting may take.
 const ConnectTimeout = 30 * time.Second
 
-// TemporalOptions are those of the environment: TEMPORAL_ADDRESS and what else the SDK's configuration has.
+// TemporalOptions returns the Temporal options from the environment: TEMPORAL_ADDRESS and the other variables of the SDK.
 func TemporalOptions() (temporal.Options, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -30,13 +30,13 @@ func TemporalOptions() (temporal.Options, error) {
 	return options, nil
 }
 
-// HasTemporalAddress reports whether the environment says where Temporal is. Without it, TemporalOptions has the default address.
+// HasTemporalAddress reports whether the environment has the address of Temporal. Without it, TemporalOptions returns the default address.
 func HasTemporalAddress() bool {
 	options, err := envconfig.LoadDefaultClientOptions()
 	return err == nil && options.HostPort != ""
 }
 
-// DialTemporal connects as the environment says, and returns the client and its namespace.
+// DialTemporal connects to the Temporal of the environment. It returns the client and its namespace.
 func DialTemporal(ctx context.Context) (temporal.Client, string, error) {
 	options, err := TemporalOptions()
 	if err != nil {
@@ -48,14 +48,14 @@ func DialTemporal(ctx context.Context) (temporal.Client, string, error) {
 	return connected, options.Namespace, err
 }
 
-// ConnectTemporal connects with options of the environment.
+// ConnectTemporal connects with options from Options.
 func ConnectTemporal(ctx context.Context, options temporal.Options) (temporal.Client, error) {
 	connected, err := temporal.DialContext(ctx, options)
 	if err == nil {
 		return connected, nil
 	}
 	if !HasTemporalAddress() {
-		return nil, fmt.Errorf("connect to Temporal at %s, because the environment does not say where it is (TEMPORAL_ADDRESS): %w", options.HostPort, err)
+		return nil, fmt.Errorf("connect to Temporal at the default address %s, because TEMPORAL_ADDRESS is not set: %w", options.HostPort, err)
 	}
 	return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 }

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TemporalLog is a logger of New for the Temporal SDK. Through slog, keys would be out of reach of who renames them.
+// TemporalLog returns a logger of New for the Temporal SDK. It does not use slog, because keys could then not be renamed.
 func TemporalLog(through logr.Logger) log.Logger {
 	if underlying, ok := through.GetSink().(zapr.Underlier); ok {
 		return temporalLogger{underlying.GetUnderlying().WithOptions(zap.AddCallerSkip(1)).Sugar()}

@@ -1,4 +1,4 @@
-// Package definitions is the command `lifecycle-manager crds`.
+// Package definitions implements the command `lifecycle-manager crds`.
 package definitions
 
 import (
@@ -11,8 +11,8 @@ import (
 	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// NewCommand returns the command, which prints the CustomResourceDefinitions of this build. Connect makes a client without
-// a cache by the flags that register adds.
+// NewCommand returns the command, which prints the CustomResourceDefinitions of this build. register adds the flags
+// that connect uses.
 func NewCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crds",

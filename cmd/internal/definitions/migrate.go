@@ -17,10 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/storedversions"
 )
 
-// Connect makes a client without a cache for the cluster that the flags say.
+// Connect returns a client without a cache for the cluster that the flags select.
 type Connect func() (client.Client, error)
 
-var errNotMigrated = errors.New("objects may still be stored in an older version; it can be run again at any time")
+var errNotMigrated = errors.New("objects may still be stored in an older version; run the command again")
 
 func newMigrateCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -28,13 +28,13 @@ func newMigrateCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Co
 		Short: "Rewrite all objects that may be stored in an older version",
 		Long: `Rewrite all objects that may be stored in an older version.
 
-An object stays stored in the version in which it was last written, and the API server keeps a list of these versions in
-status.storedVersions of each CustomResourceDefinition. A definition without one of them cannot be applied. This command
-rewrites all objects of our kinds where there is more than one, at most ` + fmt.Sprint(storedversions.PerSecond) + ` in a second, and then shortens the list.
-Nothing of an object changes but its resource version. Lifecycle Manager may run meanwhile, and the command may be
-interrupted: the list is as it was until all objects of a kind are rewritten.
+An object stays stored in the version that it was last written in. The API server keeps a list of these versions in
+status.storedVersions of each CustomResourceDefinition, and refuses a definition without one of them. If there is more
+than one version, this command rewrites all objects of our kinds, at most ` + fmt.Sprint(storedversions.PerSecond) + ` per second. It then shortens the list.
+Only the resourceVersion of an object changes. Lifecycle Manager may run at the same time. The command may be interrupted:
+the list stays unchanged until all objects of a kind are rewritten.
 
-It needs the rights to list and patch the objects in all namespaces, and to patch the status of the definitions.`,
+The command needs the rights to list and patch the objects in all namespaces, and to patch the status of the definitions.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			live, err := connect()
@@ -48,14 +48,14 @@ It needs the rights to list and patch the objects in all namespaces, and to patc
 	return cmd
 }
 
-// migrate migrates all kinds, also after one could not be.
+// migrate migrates all kinds, even if one of them fails.
 func migrate(ctx context.Context, out io.Writer, migrator *storedversions.Migrator) error {
 	definitions, err := crds.All()
 	if err != nil {
 		return err
 	}
 	begin := func(d storedversions.Definition, objects int) {
-		_, _ = fmt.Fprintf(out, "%s: %d objects, which may be stored in %s, are rewritten in %s\n", d.Name, objects, strings.Join(d.Older, ", "), d.Kind.Version)
+		_, _ = fmt.Fprintf(out, "%s: %d objects may be stored in %s, rewriting them in %s\n", d.Name, objects, strings.Join(d.Older, ", "), d.Kind.Version)
 	}
 	failed := false
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {

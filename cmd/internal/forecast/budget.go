@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// refusals are the Kymas that refuse the versions of rollouts that would be made: a rollout counts each as a failure.
+// refusals counts the Kymas that refuse the versions of new rollouts. A rollout counts each of them as a failure.
 type refusals struct {
 	made         []*v1beta2.ModuleRollout
 	sameFailures int32
@@ -33,7 +33,7 @@ func newRefusals(made []*v1beta2.ModuleRollout, sameFailures int32) *refusals {
 	}
 }
 
-// add counts a change. What was not installed has no version that it would lose.
+// add counts a change. A Kyma without the module does not count, because it has no version to lose.
 func (f *refusals) add(kyma *v1beta2.Kyma, c Change) {
 	if c.Kind != Refused || c.From == "" {
 		return
@@ -47,8 +47,8 @@ func (f *refusals) add(kyma *v1beta2.Kyma, c Change) {
 	}
 }
 
-// holds says of each rollout that would be held why, by the first stage that more Kymas refuse than may fail. Sizes are how
-// many Kymas each stage of a rollout has.
+// holds returns, for each rollout that would be held, the reason: the first stage that more Kymas refuse than may fail.
+// sizes holds the number of Kymas in each stage of a rollout.
 func (f *refusals) holds(sizes map[*v1beta2.ModuleRollout][]StageSize) []string {
 	var held []string
 	for _, r := range f.made {

@@ -20,32 +20,30 @@ import (
 // CommandName is the name of the command.
 const CommandName = "plan"
 
-// ErrWouldChange is no failure: what would change is printed.
+// ErrWouldChange is no failure. The changes were printed.
 var ErrWouldChange = errors.New("something would change")
 
 // Program is what the command shares with `lifecycle-manager run`.
 type Program struct {
 	Flags cli.Groups
-	// Read takes over what was given.
+	// Read applies the flags that were given.
 	Read func(*pflag.FlagSet) error
-	// ErrUsage is wrapped by what is wrong with the command line.
+	// ErrUsage is wrapped by errors of the command line.
 	ErrUsage error
-	// Scheme has the kinds of the catalog.
+	// Scheme returns a scheme with the kinds of the catalog.
 	Scheme func() (*runtime.Scheme, error)
-	// Connect connects to the control plane of a context of the kubeconfig. Of the Options, it fills in all but Present and
-	// Applied.
-	// With objects, Render is filled in too.
-	// What the caller should know goes to says.
+	// Connect connects to the control plane of a kubeconfig context. It fills in all Options except Present and
+	// Applied, and fills in Render only if objects is true. It writes messages for the caller to says.
 	Connect func(ctx context.Context, says io.Writer, kubeContext string, objects bool) (live client.Reader, namespaces []string, o Options, err error)
 }
 
-// Outputs of the command.
+// Output formats of the command.
 const (
 	outputText = "text"
 	outputJSON = "json"
 )
 
-// command is what the command was given besides the flags of `run`.
+// command holds the command's own flags.
 type command struct {
 	Program
 	files               []string
@@ -54,24 +52,24 @@ type command struct {
 	timeout             time.Duration
 }
 
-// NewCommand is `lifecycle-manager plan`.
+// NewCommand returns the command `lifecycle-manager plan`.
 func NewCommand(program Program) *cobra.Command {
 	c := &command{Program: program}
 	cmd := &cobra.Command{
 		Use:   CommandName + " -f FILE...",
-		Short: "Say what would change for the fleet if files were applied",
-		Long: `Say what would change for the fleet if files with ModuleReleaseMetas, ModuleTemplates, RolloutPolicies or Kymas were applied.
+		Short: "Show what would change for the fleet if files were applied",
+		Long: `Show what would change for the fleet if files with ModuleReleaseMetas, ModuleTemplates, RolloutPolicies or Kymas were applied.
 
-It reads all Kymas, Manifests and the catalog once, and plans for each Kyma by the functions that plan for real, without and
-with the files. Nothing is changed. It plans with the settings of the instance, which its leader records in the control plane,
-and needs no flags for them; a flag of lifecycle-manager run that is given, or a file of it, goes before the record. Files of
-the pods are not in the record: give --maintenance-policy-path if the instance has a maintenance policy, and
---oci-registry-ca-file if its registry needs one. Of a version under a
-RolloutPolicy it says through which stages it would go. With --objects it says by which objects and fields the versions of
-a module differ, once for all Kymas, and which changes of CustomResourceDefinitions could lose data.
+The command reads all Kymas, Manifests and the catalog once. It plans for each Kyma with and without the files, using the
+same functions as the running instance. Nothing is changed. The settings come from the record that the instance's leader
+keeps in the control plane, so no flags are needed. Flags of lifecycle-manager run, and its configuration file, take
+precedence over the record. The record does not contain the pods' files: give --maintenance-policy-path if the instance has
+a maintenance policy, and --oci-registry-ca-file if its registry needs one. If a RolloutPolicy applies to a version, the
+output lists the stages of its rollout. With --objects, the output also lists the objects and fields that differ between
+the versions of a module, once for all Kymas, and the changes of CustomResourceDefinitions that could lose data.
 
-It exits with 0 where nothing would change, with 2 where something would, and with 1 where that cannot be said, also
-because of wrong usage.`,
+Exit codes: 0 if nothing would change, 2 if something would change, and 1 if that could not be determined or the command
+was used incorrectly.`,
 		Example: `  lifecycle-manager plan -f release-meta.yaml
   lifecycle-manager plan -f catalog/ -o json
   lifecycle-manager plan -f release-meta.yaml --objects`,
@@ -86,10 +84,10 @@ because of wrong usage.`,
 	own := cli.Groups{}
 	set := own.Add("Plan")
 	set.StringSliceVarP(&c.files, "filename", "f", nil, "file or folder with the objects to apply, or - for standard input")
-	set.BoolVar(&c.objects, "objects", false, "fetch and render the modules that change, and say which of their objects and fields do")
+	set.BoolVar(&c.objects, "objects", false, "fetch and render the modules that change, and list the objects and fields that differ")
 	set.StringVarP(&c.output, "output", "o", outputText, "text or json")
 	set.StringVar(&c.kubeContext, "context", "", "context of the kubeconfig; default: its current one")
-	set.DurationVar(&c.timeout, "timeout", 5*time.Minute, "how long all may take")
+	set.DurationVar(&c.timeout, "timeout", 5*time.Minute, "timeout for the whole command")
 	append(own, program.Flags...).AddTo(cmd)
 	return cmd
 }
@@ -102,7 +100,7 @@ func (c *command) check(set *pflag.FlagSet) error {
 		return fmt.Errorf("--output must be %s or %s, not %q", outputText, outputJSON, c.output)
 	}
 	if len(c.files) == 0 {
-		return errors.New("--filename is missing")
+		return errors.New("--filename must be set")
 	}
 	return nil
 }
@@ -163,10 +161,10 @@ func (c *command) readFiles(in io.Reader) ([]client.Object, error) {
 	return all, nil
 }
 
-// contentOf is what is in a file, or what comes in where its name is a dash.
+// contentOf returns the content of a file, or of standard input if its name is a dash.
 func contentOf(in io.Reader, file string) ([]byte, error) {
 	if file == stdin {
 		return io.ReadAll(in)
 	}
-	return os.ReadFile(file) //nolint:gosec // whoever calls the command says which
+	return os.ReadFile(file) //nolint:gosec // the caller chooses the file
 }

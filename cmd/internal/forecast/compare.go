@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// Kind says what would happen to a module of a Kyma.
+// Kind is what would happen to a module of a Kyma.
 type Kind string
 
 // Kinds of changes.
@@ -29,19 +29,19 @@ const (
 	Downgraded Kind = "downgraded"
 	Removed    Kind = "removed"
 	Refused    Kind = "refused"
-	Accepted   Kind = "accepted" // what was refused would be no more
+	Accepted   Kind = "accepted" // no longer refused
 	Waits      Kind = "waits for a maintenance window"
 	Deferred   Kind = "put off by its owner"
 	Guarded    Kind = "removal waits for approval"
 	Changed    Kind = "changed" // in the same version
 )
 
-// verdict is what a plan leads to for one module.
+// verdict is the result of a plan for one module.
 type verdict struct {
 	Version, Reason, Message, Hint string
-	kind                           Kind // Removed, Refused, Waits, Deferred, Guarded, or empty where it is as the version says
+	kind                           Kind // Removed, Refused, Waits, Deferred, Guarded, or empty if the version decides
 	spec                           string
-	// manifest is the one that the plan leads to, or the present one; wanted is its version once nothing is waited for.
+	// manifest is the planned Manifest, or the present one. wanted is its version after all waits are over.
 	manifest *v1beta2.Manifest
 	wanted   string
 }
@@ -65,7 +65,7 @@ type Side struct {
 	Planner  *resolve.Planner
 }
 
-// verdicts are what the plan for a Kyma leads to, by module.
+// verdicts returns the results of the plan for a Kyma, by module.
 func (s Side) verdicts(ctx context.Context, kyma *v1beta2.Kyma) (map[string]verdict, error) {
 	var named v1beta2.ManifestList
 	err := s.Snapshot.List(ctx, &named, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaName: kyma.Name})
@@ -132,10 +132,10 @@ func nextWindow(w *planning.Wait) string {
 	if w.Next.IsZero() {
 		return w.Problem
 	}
-	return "the next one begins at " + w.Next.UTC().Format(time.RFC3339)
+	return "the next window begins at " + w.Next.UTC().Format(time.RFC3339)
 }
 
-// Compare tells what would change for a Kyma.
+// Compare returns what would change for a Kyma. present is nil for a new Kyma.
 func Compare(ctx context.Context, before, after Side, present, applied *v1beta2.Kyma) ([]Change, error) {
 	now := map[string]verdict{}
 	var err error
@@ -189,28 +189,28 @@ func kindOfChange(now, then verdict) Kind {
 	}
 }
 
-// Group is what would happen to the same module of several Kymas in the same way.
+// Group is what would happen to a module in the same way for several Kymas.
 type Group struct {
 	Module string `json:"module"`
 	Kind   Kind   `json:"change"`
 	From   string `json:"from,omitempty"`
 	To     string `json:"to,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Message is that of the first Kyma.
+	// Message is the message of the first Kyma.
 	Message string `json:"message,omitempty"`
 	// Hint is what can be done about Message.
 	Hint  string `json:"hint,omitempty"`
 	Kymas int    `json:"kymas"`
-	// Names are those of the first Kymas.
+	// Names are the names of the first Kymas.
 	Names []string `json:"names"`
-	// Stages are those that a rollout would take the version through.
+	// Stages are the stages of the rollout that would bring the version.
 	Stages []StageSize `json:"stages,omitempty"`
 }
 
 // namedKymas is how many Kymas of a group are named.
 const namedKymas = 5
 
-// Grouped puts together what is the same, the most Kymas first.
+// Grouped groups equal changes, largest groups first.
 func Grouped(changes []Change) []Group {
 	type key struct {
 		module           string
@@ -241,7 +241,7 @@ func Grouped(changes []Change) []Group {
 	return all
 }
 
-// isOurs tells whether a Kyma is one that this instance works on.
+// isOurs reports whether this instance works on a Kyma.
 func isOurs(settings desired.Settings, kyma *v1beta2.Kyma) bool {
 	return settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) && kyma.DeletionTimestamp.IsZero() && kyma.Labels[shared.LabelSkipReconciliation] != shared.ValueTrue
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// stdin is the name that stands for what comes in.
+// stdin is the file name for standard input.
 const stdin = "-"
 
-// extensions are those of the files that are read of a folder, as kubectl does.
+// extensions returns the extensions of the files that are read from a folder, as in kubectl.
 func extensions() []string { return []string{".yaml", ".yml", ".json"} }
 
-// filesOf are the files that names stand for: of a folder those directly in it, in the order of their names.
+// filesOf returns the files for these names. For a folder, it returns the files directly in it, ordered by name.
 func filesOf(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -39,7 +39,7 @@ func filesOf(names []string) ([]string, error) {
 			}
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("%s has no file that ends with one of %v", name, extensions())
+			return nil, fmt.Errorf("%s has no file with one of the extensions %v", name, extensions())
 		}
 	}
 	return files, nil

@@ -14,38 +14,38 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/rollout"
 )
 
-// Options are what a forecast is made from.
+// Options are the inputs of a forecast.
 type Options struct {
 	Settings desired.Settings
-	// Present are the objects of the control plane (Read), Applied those of the files (Decode).
+	// Present are the objects of the control plane (Read), and Applied those of the files (Decode).
 	Present, Applied []client.Object
-	// Index makes the indexes that plans read a cache by.
+	// Index registers the indexes that plans need in a cache.
 	Index func(context.Context, client.FieldIndexer) error
-	// Planner are further options of resolve.NewPlanner: where descriptors come from, windows, signatures, limits.
+	// Planner holds further options of resolve.NewPlanner: descriptors, windows, signatures, limits.
 	Planner resolve.Options
 	// SameFailures is rollout.Situation.SameFailures.
 	SameFailures int32
-	// Render returns the objects that a Manifest brings; nil where nobody asks for them.
+	// Render returns the objects of a Manifest; nil if objects are not compared.
 	Render func(context.Context, *v1beta2.Manifest) ([]*unstructured.Unstructured, error)
 }
 
 // Forecast is what would change.
 type Forecast struct {
-	// Kymas is how many were planned for, Changed how many of them something would change for.
+	// Kymas is the number of planned Kymas, and Changed how many of them would change.
 	Kymas   int     `json:"kymas"`
 	Changed int     `json:"changed"`
 	Groups  []Group `json:"changes"`
-	// Holds are the rollouts that would be held, with the reason: too many Kymas would refuse the version.
+	// Holds lists the rollouts that would be held, because too many Kymas would refuse the version.
 	Holds []string `json:"holds,omitempty"`
-	// Promotions say what versions wait for that would move on to another channel, as far as that would change.
+	// Promotions describes what versions wait for before they move to another channel, as far as that would change.
 	Promotions []string `json:"promotions,omitempty"`
-	// Problems are Kymas that nothing could be planned for, with the reason.
+	// Problems lists the Kymas that could not be planned, with the reason.
 	Problems []string `json:"problems,omitempty"`
-	// Objects are those that change with the modules, where somebody asks for them.
+	// Objects lists the changes of modules' objects, if requested.
 	Objects []ModuleObjects `json:"objects,omitempty"`
 }
 
-// Make plans for each Kyma twice.
+// Make plans for each Kyma with and without the applied objects, and returns the differences.
 func Make(ctx context.Context, o Options) (Forecast, error) {
 	o.Settings = o.Settings.WithDefaults()
 	before, err := newSide(ctx, o, nil)
@@ -81,7 +81,7 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 		found.Kymas++
 		present := &v1beta2.Kyma{}
 		if err := before.Snapshot.Get(ctx, client.ObjectKeyFromObject(kyma), present); err != nil {
-			present = nil // it would be new
+			present = nil // a new Kyma
 		}
 		of, err := Compare(ctx, before, after, present, kyma)
 		if err != nil {
@@ -105,18 +105,18 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 	return found, err
 }
 
-// NewPlanner returns what makes plans by the objects that are present; what files say counts for nothing.
+// NewPlanner returns a planner for the present objects. It ignores applied objects.
 func NewPlanner(ctx context.Context, o Options) (*resolve.Planner, error) {
 	o.Settings = o.Settings.WithDefaults()
 	side, err := newSide(ctx, o, nil)
 	return side.Planner, err
 }
 
-// newSide is the catalog with these objects applied.
+// newSide returns the side with these objects applied.
 func newSide(ctx context.Context, o Options, applied []client.Object) (Side, error) {
 	s := NewSnapshot()
 	if err := o.Index(ctx, s); err != nil {
-		return Side{}, fmt.Errorf("make the indexes: %w", err)
+		return Side{}, fmt.Errorf("register the indexes: %w", err)
 	}
 	s.Fill(o.Present)
 	for _, object := range applied {
@@ -130,12 +130,12 @@ func newPlanner(o Options, s *Snapshot) (*resolve.Planner, error) {
 	options := o.Planner
 	options.Settings, options.Catalog, options.Fleet = o.Settings, s, s
 	options.ControlPlane = readOnly{of: s}
-	// All that there is, is known: nothing is newer than what was read.
+	// Everything is known: no object is newer than the ones that were read.
 	options.Known = fleet.Over(s, s, func(context.Context, client.Object, string) string { return "9223372036854775807" })
 	return resolve.NewPlanner(options)
 }
 
-// find is the present object of the same name; nil where there is none.
+// find returns the present object of the same name; nil if there is none.
 func (s *Snapshot) find(object client.Object) client.Object {
 	return s.objects[kindOf(object)][client.ObjectKeyFromObject(object)]
 }
@@ -145,7 +145,7 @@ func copied(object client.Object) client.Object {
 	return again
 }
 
-// placeOf is where a Kyma that gets another version is in the rollout that brings it.
+// placeOf returns the place of a Kyma in the rollout that brings it another version.
 func placeOf(made []*v1beta2.ModuleRollout, kyma *v1beta2.Kyma, c Change) Placed {
 	for _, r := range made {
 		if r.Spec.ModuleName == c.Module && r.Spec.To == c.To && (c.Kind == Upgraded || c.Kind == Downgraded) {

@@ -22,20 +22,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// noRegistry has no descriptors: all are embedded.
+// noRegistry has no descriptors, because all are embedded.
 type noRegistry struct{}
 
 func (noRegistry) FetchDescriptor(context.Context, string, string, string) ([]byte, error) {
-	return nil, fmt.Errorf("the registry is not asked")
+	return nil, fmt.Errorf("the registry must not be asked")
 }
 
-// fixture is a fleet whose modules are installed, and what is applied to it.
+// fixture is a fleet with installed modules, to which objects are applied.
 type fixture struct {
 	t       *testing.T
 	options Options
 }
 
-// newFixture has so many Kymas with the module keda of the channel regular in version 1.0.0.
+// newFixture returns a fleet of Kymas with the module keda of the channel regular in version 1.0.0.
 func newFixture(t *testing.T, kymas int) *fixture {
 	t.Helper()
 	w := &fixture{t: t, options: Options{
@@ -57,7 +57,7 @@ func newFixture(t *testing.T, kymas int) *fixture {
 	return w
 }
 
-// install adds the Manifests that follow from what is there.
+// install adds the Manifests that follow from the present objects.
 func (w *fixture) install() {
 	w.t.Helper()
 	side, err := newSide(w.t.Context(), w.options, nil)
@@ -87,7 +87,7 @@ func (w *fixture) forecast(applied ...client.Object) Forecast {
 	return found
 }
 
-func TestNothingChangesByWhatIsThere(t *testing.T) {
+func TestApplyingPresentObjectsChangesNothing(t *testing.T) {
 	w := newFixture(t, 10)
 	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
 	require.True(t, found.IsEmpty(), "%+v", found)
@@ -112,7 +112,7 @@ func TestAVersionThatDoesNotExistIsRefused(t *testing.T) {
 	require.Len(t, found.Groups, 1)
 	require.Equal(t, Refused, found.Groups[0].Kind)
 	require.Equal(t, "ModuleTemplateNotFound", found.Groups[0].Reason)
-	require.Equal(t, "1.0.0", found.Groups[0].To, "what is installed stays")
+	require.Equal(t, "1.0.0", found.Groups[0].To, "the installed version stays")
 	require.Equal(t, "no ModuleTemplate found for module keda in version 2.0.0: publish ModuleTemplate keda-2.0.0", found.Groups[0].Hint)
 	require.Contains(t, text(t, found), ": publish ModuleTemplate keda-2.0.0)\n")
 }
@@ -124,7 +124,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	require.Equal(t, "DowngradeRefused", found.Groups[0].Reason)
 }
 
-func TestAKymaThatIsAppliedGetsItsModules(t *testing.T) {
+func TestAnAppliedKymaGetsItsModules(t *testing.T) {
 	w := newFixture(t, 2)
 	another := desiredtest.Kyma("keda")
 	another.Name, another.UID = "another", ""
@@ -156,7 +156,7 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 	require.Contains(t, text.String(), "keda 1.1.0 goes through 3 stages: canary (1), two (2), rest (37)")
 	require.Empty(t, found.Holds)
 
-	// All refuse a version that is not there.
+	// All Kymas refuse a version that does not exist.
 	found = w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
 	require.Equal(t, []string{"keda 2.0.0: 1 of 1 Kymas of stage canary refuse it, 0 may fail"}, found.Holds)
 	require.NoError(t, found.WriteText(text))
@@ -168,7 +168,7 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 	require.Empty(t, w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0")).Holds)
 }
 
-func TestWhatAVersionWaitsForBeforeItMovesToTheNextChannelIsForecast(t *testing.T) {
+func TestTheWaitOfAPromotionIsForecast(t *testing.T) {
 	const regular = "keda 1.1.0 of channel regular waits for the clusters to stay well for 168h0m0s, before channel slow gets the version, a minor change"
 	const urgent = "keda 1.1.0 of channel regular waits for the clusters to stay well for 1h0m0s instead of 168h0m0s, before channel slow gets the version, a minor change and a hot-fix"
 	w := newFixture(t, 2)
@@ -190,7 +190,7 @@ func TestWhatAVersionWaitsForBeforeItMovesToTheNextChannelIsForecast(t *testing.
 	require.NoError(t, found.WriteText(text))
 	require.Contains(t, text.String(), "\npromotion: "+urgent+"\n")
 
-	// A rollout that has completed waits already.
+	// The promotion of a completed rollout already waits.
 	second := first.DeepCopy()
 	second.Name, second.UID, second.Spec.To, second.Spec.Sequence = "second", "second", "1.1.0", 2
 	w.options.Present = slices.DeleteFunc(w.options.Present, func(object client.Object) bool {
@@ -209,7 +209,7 @@ func TestWhatAVersionWaitsForBeforeItMovesToTheNextChannelIsForecast(t *testing.
 	require.Equal(t, "nothing would change for 2 Kymas\npromotion: "+urgent+"\n", text.String())
 }
 
-func TestAFileIsReadAsStrictlyAsTheAPIServerDoes(t *testing.T) {
+func TestAFileIsParsedAsStrictlyAsByTheAPIServer(t *testing.T) {
 	const meta = "apiVersion: operator.kyma-project.io/v1beta2\nkind: ModuleReleaseMeta\nmetadata: {name: keda}\nspec: {moduleName: keda}\n"
 	found, err := Decode(desiredtest.Scheme(), []byte("---\n"+meta+"---\n"), "kcp-system")
 	require.NoError(t, err)

@@ -15,28 +15,28 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// ModuleObjects are the objects by which two versions of a module differ; one of the versions is empty where the module is
+// ModuleObjects lists the objects that differ between two versions of a module. One version is empty if the module is
 // added or removed.
 type ModuleObjects struct {
 	Module  string              `json:"module"`
 	From    string              `json:"from,omitempty"`
 	To      string              `json:"to,omitempty"`
 	Changes []objectdiff.Change `json:"changes,omitempty"`
-	// Problem says why the objects are not known.
+	// Problem is why the objects could not be compared.
 	Problem string `json:"problem,omitempty"`
 }
 
-// move is what the objects of a module are compared for, once for all Kymas.
+// move is a change of a module's version. Its objects are compared once for all Kymas.
 type move struct{ module, from, to string }
 
-// manifests are those of the first Kyma; nil where it has none.
+// manifests are the Manifests of the first Kyma; nil if it has none.
 type manifests struct {
 	before, after *v1beta2.Manifest
-	// problem is why they are not known.
+	// problem is why the Manifests are not known.
 	problem error
 }
 
-// moduleChanges collects by which Manifests the objects of modules are compared.
+// moduleChanges collects the Manifests whose objects are compared.
 type moduleChanges struct {
 	render func(context.Context, *v1beta2.Manifest) ([]*unstructured.Unstructured, error)
 	// anytime plans as if no upgrade waited for a maintenance window.
@@ -55,8 +55,8 @@ func newModuleChanges(o Options, after Side) (*moduleChanges, error) {
 	return m, err
 }
 
-// add has the objects compared of what a change moves. What is refused, put off or guarded moves nothing; what waits for a
-// maintenance window will.
+// add requests a comparison of the objects that a change moves. Refused, deferred and guarded changes move nothing. A
+// change that waits for a maintenance window will move the module later.
 func (m *moduleChanges) add(ctx context.Context, kyma *v1beta2.Kyma, c Change) {
 	if m.render == nil {
 		return
@@ -81,7 +81,7 @@ func (m *moduleChanges) add(ctx context.Context, kyma *v1beta2.Kyma, c Change) {
 	m.found[key] = of
 }
 
-// compare renders and compares what was collected.
+// compare renders and compares the collected Manifests.
 func (m *moduleChanges) compare(ctx context.Context) []ModuleObjects {
 	order := slices.SortedFunc(maps.Keys(m.found), func(a, b move) int {
 		return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))

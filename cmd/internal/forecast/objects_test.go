@@ -16,7 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// deployment of keda, as each version has it.
+// deployment returns the Deployment of keda in a version.
 func deployment(version string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "keda", "namespace": "kyma-system"},
@@ -26,7 +26,7 @@ func deployment(version string) *unstructured.Unstructured {
 	}}
 }
 
-// rendering has modules rendered, and returns which versions were, in this order.
+// rendering lets the fixture render modules, and returns the rendered versions, in order.
 func (w *fixture) rendering() *[]string {
 	rendered := &[]string{}
 	w.options.Render = func(_ context.Context, m *v1beta2.Manifest) ([]*unstructured.Unstructured, error) {
@@ -78,7 +78,7 @@ func TestTheObjectsOfAModuleThatIsAddedOrRemovedAreListed(t *testing.T) {
 	require.Contains(t, text(t, found), "\nkeda 1.0.0 -> -: objects: 1 removed\n- apps/Deployment kyma-system/keda\n")
 }
 
-func TestAVersionThatCannotBeRenderedIsAProblemAndNoFailure(t *testing.T) {
+func TestAVersionThatCannotBeRenderedIsReportedAsAProblem(t *testing.T) {
 	w := newFixture(t, 2)
 	w.rendering()
 	found := w.forecast(desiredtest.Template("keda", "2.0.0"), desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
@@ -106,7 +106,7 @@ func TestTheObjectsOfAVersionThatWaitsForAWindowAreComparedToo(t *testing.T) {
 	require.Len(t, found.Objects[0].Changes, 1)
 }
 
-func TestNothingIsRenderedOfWhatMovesNothing(t *testing.T) {
+func TestChangesThatMoveNothingAreNotRendered(t *testing.T) {
 	w := newFixture(t, 3)
 	rendered := w.rendering()
 	refused := w.forecast(desiredtest.ReleaseMeta("keda", "regular=3.0.0"))

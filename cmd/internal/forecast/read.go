@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet"
 )
 
-// Read lists all that plans are made from: one LIST per kind, and namespace where some are named.
+// Read lists all objects that plans need, with one LIST per kind and namespace.
 func Read(ctx context.Context, live client.Reader, namespaces []string) ([]client.Object, error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -50,8 +50,8 @@ func Read(ctx context.Context, live client.Reader, namespaces []string) ([]clien
 	return all, nil
 }
 
-// Fill puts objects into a snapshot. Access Secrets are not read: each Kyma gets one that says nothing, since a plan asks for
-// its version only, and would wait for one that is not there.
+// Fill adds objects to a snapshot. Access Secrets are not read. Instead each Kyma gets an empty one, because a plan
+// needs only its version, and would wait for a missing Secret.
 func (s *Snapshot) Fill(objects []client.Object) {
 	for _, object := range objects {
 		s.Put(object)
@@ -64,10 +64,11 @@ func (s *Snapshot) Fill(objects []client.Object) {
 	}
 }
 
-// ErrUnknown is wrapped by the error about an object in a file that no forecast is about.
-var ErrUnknown = errors.New("a forecast is about Kymas, ModuleTemplates, ModuleReleaseMetas, RolloutPolicies and ModuleRollouts")
+// ErrUnknown is wrapped by the error for an object of an unsupported kind in a file.
+var ErrUnknown = errors.New("files may contain only Kymas, ModuleTemplates, ModuleReleaseMetas, RolloutPolicies and ModuleRollouts")
 
-// Decode reads the objects of a file, as strictly as the API server does. What names no namespace is of the given one.
+// Decode parses the objects of a file, as strictly as the API server does. Objects without a namespace get the given
+// one.
 func Decode(scheme *runtime.Scheme, content []byte, namespace string) ([]client.Object, error) {
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -103,8 +104,8 @@ func Decode(scheme *runtime.Scheme, content []byte, namespace string) ([]client.
 	}
 }
 
-// Applied is an object as it would be after it was applied over the present one: what the API server and Lifecycle Manager
-// know of that one stays.
+// Applied returns an object as it would be after it was applied over the present one. Fields that the API server or
+// Lifecycle Manager maintain keep their values.
 func Applied(present, object client.Object) client.Object {
 	if present == nil {
 		if object.GetUID() == "" {
@@ -133,7 +134,7 @@ func Applied(present, object client.Object) client.Object {
 	return object
 }
 
-// uidOfNew is the uid of an object that does not exist yet: it decides only about its place in rollouts.
+// uidOfNew returns the uid for an object that does not exist yet. It decides only about the object's place in rollouts.
 func uidOfNew(object client.Object) types.UID {
 	return types.UID("new/" + object.GetNamespace() + "/" + object.GetName())
 }

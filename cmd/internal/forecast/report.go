@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// IsEmpty tells whether nothing would change.
+// IsEmpty reports whether nothing would change.
 func (f Forecast) IsEmpty() bool { return len(f.Groups) == 0 && len(f.Promotions) == 0 }
 
 // WriteJSON writes the forecast for programs.
@@ -25,7 +25,7 @@ func (f Forecast) WriteJSON(to io.Writer) error {
 	return encoder.Encode(f)
 }
 
-// WriteText writes it for people: a line for each group, the most Kymas first.
+// WriteText writes the forecast for people: one line per group, the largest groups first.
 func (f Forecast) WriteText(to io.Writer) error {
 	if len(f.Groups) == 0 {
 		_, err := fmt.Fprintf(to, "nothing would change for %d Kymas\n%s", f.Kymas, strings.TrimPrefix(f.promotionNotes()+"\n", "\n"))

@@ -13,10 +13,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// StageSize is how many Kymas a stage of a rollout would have.
+// StageSize is the number of Kymas in a stage of a rollout.
 type StageSize = advance.StageSize
 
-// Placed is where a Kyma would be in a rollout; the zero value is nowhere.
+// Placed is a Kyma's place in a rollout. The zero value means none.
 type Placed struct {
 	stages []v1beta2.RolloutStage
 	stage  int
@@ -37,8 +37,9 @@ func (p Placed) addTo(sizes []StageSize) []StageSize {
 	return sizes
 }
 
-// CompleteRollouts puts into a snapshot, for each channel that would move under a policy, the rollout that would be made, as
-// if it had completed: the forecast is about what comes out in the end. It returns these rollouts.
+// CompleteRollouts adds to a snapshot, for each channel that would move under a policy, the rollout that would be
+// created. The rollout is marked as completed, because the forecast is about the final result. CompleteRollouts returns
+// these rollouts.
 func CompleteRollouts(ctx context.Context, s *Snapshot, settings desired.Settings) ([]*v1beta2.ModuleRollout, error) {
 	var metas v1beta2.ModuleReleaseMetaList
 	var policies v1beta2.RolloutPolicyList
@@ -67,7 +68,7 @@ func CompleteRollouts(ctx context.Context, s *Snapshot, settings desired.Setting
 	return made, nil
 }
 
-// fixBounds finds which Kymas the stages by count would take, and returns how many Kymas each stage would have.
+// fixBounds determines which Kymas the stages by count would take, and returns the number of Kymas in each stage.
 func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made []*v1beta2.ModuleRollout) (map[*v1beta2.ModuleRollout][]StageSize, error) {
 	sizes := map[*v1beta2.ModuleRollout][]StageSize{}
 	for _, r := range made {
@@ -80,7 +81,7 @@ func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made
 	return sizes, nil
 }
 
-// promotions say what each version waits for that moves on to another channel, where that is another thing afterwards.
+// promotions describes what each version waits for before it moves to another channel, as far as that changes.
 func promotions(ctx context.Context, before, after *Snapshot, settings desired.Settings) ([]string, error) {
 	known, err := promotionsOf(ctx, before, settings)
 	if err != nil {

@@ -1,14 +1,19 @@
-// Package forecast says what would change for a fleet if some objects were applied: it plans for every Kyma twice, with the
-// catalog as it is and as it would be, by the functions that plan for real.
+// Package forecast predicts what would change for a fleet if some objects were applied. It plans for every Kyma twice,
+// with the present catalog and with the changed one, using the functions that plan in production. Nothing is written.
 //
-//	snapshot.go  objects in memory, read as a cache is
-//	read.go      one LIST per kind, and what files say
-//	compare.go   what a Kyma would have before and after
-//	rollouts.go  through which stages a version would go
-//	objects.go   which objects and fields change with the modules
-//	budget.go    whether a rollout would be held by those who refuse its version
-//	report.go    the answer, for people and programs
-//	command.go   lifecycle-manager plan, which reads files.go
+//	found, err := forecast.Make(ctx, forecast.Options{Present: present, Applied: applied, ...})
+//	err = found.WriteText(os.Stdout)
+//
+// Read lists the present objects, and Decode parses files. One file per subject:
+//
+//	snapshot.go  objects in memory, with the interface of a cache
+//	read.go      reads the present objects with one LIST per kind, and parses files
+//	compare.go   compares the modules of a Kyma before and after
+//	rollouts.go  the stages that a version would go through
+//	objects.go   the objects and fields that change with the modules
+//	budget.go    whether Kymas that refuse a version would hold its rollout
+//	report.go    the output for people and programs
+//	command.go   the command lifecycle-manager plan; it finds its files with files.go
 package forecast
 
 import (
@@ -29,8 +34,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Snapshot has objects in memory. It is read as a cache is, by name and by the indexes that were registered: those are
-// computed when objects are added, so register them before. What it returns is shared and must not be changed.
+// Snapshot holds objects in memory. It is read like a cache, by name and by registered indexes. Indexes are computed
+// when objects are added, so register them first. Objects in returned lists are shared and must not be modified.
 type Snapshot struct {
 	indexers map[string]map[string]client.IndexerFunc
 	objects  map[string]map[types.NamespacedName]client.Object
@@ -42,7 +47,7 @@ var (
 	_ client.FieldIndexer = &Snapshot{}
 )
 
-// NewSnapshot returns an empty one.
+// NewSnapshot returns an empty Snapshot.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
 		indexers: map[string]map[string]client.IndexerFunc{},
@@ -61,7 +66,7 @@ func (s *Snapshot) IndexField(_ context.Context, object client.Object, field str
 	return nil
 }
 
-// Put adds an object, or replaces the one of its name.
+// Put adds an object, or replaces the object of the same name.
 func (s *Snapshot) Put(object client.Object) {
 	kind, key := kindOf(object), client.ObjectKeyFromObject(object)
 	s.drop(kind, key)
@@ -111,7 +116,7 @@ func (s *Snapshot) Get(_ context.Context, key client.ObjectKey, into client.Obje
 	return nil
 }
 
-// List implements client.Reader, for a namespace, labels, and one index.
+// List implements client.Reader. It supports a namespace, labels, and one index.
 func (s *Snapshot) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(options)
@@ -136,7 +141,7 @@ func (s *Snapshot) List(_ context.Context, list client.ObjectList, options ...cl
 	return meta.SetList(list, found)
 }
 
-// kindOf names the kind of an object or list; of what only the metadata is held, that which it says itself.
+// kindOf returns the kind of an object or list. For metadata-only objects, it returns the kind that they carry.
 func kindOf(object runtime.Object) string {
 	switch object.(type) {
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:

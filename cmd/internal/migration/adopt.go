@@ -17,21 +17,22 @@ import (
 )
 
 var (
-	errWhich      = errors.New("name Kymas, or --all")
-	errNotAdopted = errors.New("it is not taken over yet")
+	errWhich      = errors.New("name Kymas, or set --all")
+	errNotAdopted = errors.New("the Kyma has not been taken over yet")
 )
 
-// annotationHeld tells a label that hold has set from one that an operator has: only the former is adopt's to take off.
+// annotationHeld distinguishes a label that hold has set from a label that an operator has set. adopt removes only the
+// former.
 const annotationHeld = shared.OperatorGroup + "/held-for-migration"
 
-// held is a Kyma to be held, with its Manifests.
+// held is a Kyma to hold, with its Manifests.
 type held struct {
 	kyma      *v1beta2.Kyma
 	manifests []v1beta2.Manifest
 }
 
-// hold labels Kymas so that nobody works on them; those that are taken over stay as they are. It labels none if the
-// rules about modules' states differ for one of them and nobody said which rule counts.
+// hold labels Kymas so that no instance works on them. It leaves Kymas that were taken over unchanged. It labels none
+// if the rules for modules' states differ for one of the Kymas and no rule was given.
 func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all bool) error {
 	if len(names) == 0 != all {
 		return errWhich
@@ -70,7 +71,7 @@ func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all
 	return nil
 }
 
-// adopt takes the label off where hold has set it, and waits until everything of these Kymas is taken over.
+// adopt removes the label if hold has set it, and waits until these Kymas are completely taken over.
 func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, timeout time.Duration) error {
 	if err := m.upstreamRuns(ctx, time.Now()); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 	for i := range kymas {
 		kyma := &kymas[i]
 		if kyma.IsSkipReconciliation() && kyma.Annotations[annotationHeld] == "" {
-			if _, err := fmt.Fprintf(out, "Kyma %s/%s: left alone, for hold did not set the label %s on it\n",
+			if _, err := fmt.Fprintf(out, "Kyma %s/%s: left alone, because hold did not set its label %s\n",
 				kyma.Namespace, kyma.Name, shared.LabelSkipReconciliation); err != nil {
 				return err
 			}
@@ -116,8 +117,8 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 
 func quoted(value string) string { return `"` + value + `"` }
 
-// mark sets the label that keeps everybody from working on a Kyma, and the annotation that says that hold did it and for
-// which rule about modules' states. "null" takes either off. Both are JSON.
+// mark sets the label that keeps every instance from working on a Kyma, and the annotation that records that hold set
+// the label, and for which rule. Both values are JSON; "null" removes them.
 func (m *migration) mark(ctx context.Context, kyma *v1beta2.Kyma, label, annotation string) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%s},"annotations":{%q:%s}}}`,
 		kyma.UID, shared.LabelSkipReconciliation, label, annotationHeld, annotation)
@@ -127,7 +128,7 @@ func (m *migration) mark(ctx context.Context, kyma *v1beta2.Kyma, label, annotat
 	return nil
 }
 
-// awaitAdopted waits until everything of a Kyma is taken over, and says what state it is in then.
+// awaitAdopted waits until a Kyma is completely taken over, and prints the Kyma's state.
 func (m *migration) awaitAdopted(ctx context.Context, out io.Writer, kyma *v1beta2.Kyma) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ofUpstreams is a Kyma in the condition that tells that upstream's agent is in its cluster.
+// ofUpstreams returns a Kyma with the condition that shows that upstream's agent is in its cluster.
 func ofUpstreams(name string, labels map[string]string) *v1beta2.Kyma {
 	return &v1beta2.Kyma{
 		ObjectMeta: metav1.ObjectMeta{Namespace: shared.NamespaceControlPlane, Name: name, UID: "uid", Labels: labels},
@@ -23,12 +23,12 @@ func ofUpstreams(name string, labels map[string]string) *v1beta2.Kyma {
 	}
 }
 
-func TestAdoptTakesOffOnlyLabelsThatHoldSet(t *testing.T) {
+func TestAdoptRemovesOnlyLabelsThatHoldSet(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientscheme.AddToScheme(scheme))
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	skipped := map[string]string{shared.LabelSkipReconciliation: shared.ValueTrue}
-	// With events on, the condition stays after the take-over. Then the agent in the cluster is ours.
+	// If events are enabled, the condition stays after the takeover. The agent in the cluster is then ours.
 	taken := ofUpstreams("taken", nil)
 	taken.UID = "taken"
 	agent := &v1beta2.RemoteAgent{ObjectMeta: metav1.ObjectMeta{
@@ -53,7 +53,7 @@ func TestAdoptTakesOffOnlyLabelsThatHoldSet(t *testing.T) {
 
 	said.Reset()
 	require.NoError(t, m.adopt(t.Context(), &said, []string{"free", "operators"}, 0))
-	require.Equal(t, "Kyma kcp-system/operators: left alone, for hold did not set the label "+shared.LabelSkipReconciliation+" on it\n", said.String())
+	require.Equal(t, "Kyma kcp-system/operators: left alone, because hold did not set its label "+shared.LabelSkipReconciliation+"\n", said.String())
 	require.False(t, read("free").IsSkipReconciliation())
 	require.NotContains(t, read("free").Annotations, annotationHeld)
 	require.True(t, read("operators").IsSkipReconciliation())

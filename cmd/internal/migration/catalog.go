@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// catalog is what the first plan of a Kyma after its take-over is made from.
+// catalog holds the inputs for the first plan of a Kyma after its takeover.
 type catalog struct {
 	settings desired.Settings
 	planner  *resolve.Planner
@@ -30,7 +30,7 @@ type catalog struct {
 	secrets  *injection.Source
 }
 
-// readCatalog reads the fleet and the catalog as an instance with the flags of the program would.
+// readCatalog reads the fleet and the catalog like an instance with these flags.
 func readCatalog(ctx context.Context, says io.Writer, program forecast.Program) (*catalog, error) {
 	live, namespaces, o, err := program.Connect(ctx, says, "", true)
 	if err != nil {
@@ -38,7 +38,7 @@ func readCatalog(ctx context.Context, says io.Writer, program forecast.Program) 
 	}
 	o.Present, err = forecast.Read(ctx, live, namespaces)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%w: bring in the definitions of this build first, by lifecycle-manager crds", err)
+		return nil, fmt.Errorf("%w: first apply the definitions of this build: lifecycle-manager crds | kubectl apply --server-side -f -", err)
 	}
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func readCatalog(ctx context.Context, says io.Writer, program forecast.Program) 
 	return &catalog{settings: o.Settings.WithDefaults(), planner: planner, render: o.Render, secrets: injection.New(live, nil)}, nil
 }
 
-// prospectsOf returns what the first plan will make of a Kyma's modules. A Kyma under deletion gets no plan, one that was
-// taken over had it, and one of another instance gets it there.
+// prospectsOf returns what the first plan will do with a Kyma's modules. It returns nothing for a Kyma that is being
+// deleted, that was already taken over, or that belongs to another instance.
 func (m *migration) prospectsOf(ctx context.Context, kyma *v1beta2.Kyma, known fleet.Manifests) (prospects, error) {
 	if !kyma.DeletionTimestamp.IsZero() || !isUpstreams(kyma, known.Own) || !m.catalog.settings.Ours(kyma.Labels) {
 		return prospects{}, nil
@@ -66,7 +66,7 @@ func (m *migration) prospectsOf(ctx context.Context, kyma *v1beta2.Kyma, known f
 	}
 	view, err := m.catalog.planner.View(ctx, synchronized, known.Own, known.Foreign, nil)
 	if err != nil {
-		return prospects{}, fmt.Errorf("plan by the catalog: %w", err)
+		return prospects{}, fmt.Errorf("plan with the catalog: %w", err)
 	}
 	all := newProspects(&view)
 	for _, p := range all.inOrder() {
@@ -84,8 +84,8 @@ func (m *migration) prospectsOf(ctx context.Context, kyma *v1beta2.Kyma, known f
 	return all, nil
 }
 
-// injected returns the Secrets of the control plane whose data a module will get. A rejected fault says why nothing of the
-// module can be applied.
+// injected returns the Secrets of the control plane that provide data for a module. A rejected fault is why none of the
+// module's objects can be applied.
 func (c *catalog) injected(ctx context.Context, manifest *v1beta2.Manifest) ([]string, error) {
 	if manifest.Annotations[shared.AnnotationInjects] != shared.ValueTrue {
 		return nil, nil

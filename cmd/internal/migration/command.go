@@ -20,18 +20,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// Connect says where the control plane is, by the flags that were given, and what a client for it must know.
+// Connect returns the configuration of the control plane, from the given flags, and the scheme for its client.
 type Connect func() (*rest.Config, *runtime.Scheme, error)
 
-// Access is the flag that says what the kubeconfigs of remote clusters may ask for.
+// Access is the flag that restricts what kubeconfigs of remote clusters may use.
 type Access struct {
 	Register func(*pflag.FlagSet)
 	Check    func() error
 	Allowed  func() clusters.Allow
 }
 
-// NewCommand returns the command. Register adds the flags to it that Connect needs. Program has the flags of
-// lifecycle-manager run for the subcommand plan; once they are read, Connect and access go by them.
+// NewCommand returns the command. register adds the flags that connect needs. program has the flags of
+// lifecycle-manager run for the subcommand plan; connect and access use them after they were read.
 func NewCommand(connect Connect, register func(*pflag.FlagSet), access Access, program forecast.Program) *cobra.Command {
 	f := &flags{access: access}
 	cmd := &cobra.Command{
@@ -39,7 +39,7 @@ func NewCommand(connect Connect, register func(*pflag.FlagSet), access Access, p
 		Short: "Take over the Kymas of today's upstream, a few first",
 		Long: `Take over the Kymas of today's upstream, a few first.
 
-Without these commands, Kymas and Manifests of upstream's are taken over when Lifecycle Manager meets them.`,
+Without these commands, Lifecycle Manager takes over upstream's Kymas and Manifests when it first reconciles them.`,
 	}
 	register(cmd.PersistentFlags())
 	cmd.PersistentFlags().StringVarP(&f.namespace, "namespace", "n", shared.NamespaceControlPlane, "namespace of the Kymas")
@@ -50,15 +50,16 @@ Without these commands, Kymas and Manifests of upstream's are taken over when Li
 func newPlanCommand(f *flags, connect Connect, program forecast.Program, inherited *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [KYMA...]",
-		Short: "Show what taking over would change, for each Kyma; writes nothing",
-		Long: `Show what taking over would change, for each Kyma; writes nothing.
+		Short: "Show what the takeover would change for each Kyma, without writing anything",
+		Long: `Show what the takeover would change for each Kyma, without writing anything.
 
-What changes depends on the settings of the instance. Before its first start, give this command the flags of
-lifecycle-manager run, or its file, that the instance will have. Later, what is not given is what the leader has recorded in
-the control plane. It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read
-completely: that Kyma would be left as it is until it can. It plans for each Kyma as the instance will, and says which
-modules get another version, which wait for a maintenance window, and which become an Error, with the reason. It also says
-which modules change their state, for each value of --module-state-from.`,
+The changes depend on the settings of the instance. Before the first start of the instance, give this command the flags of
+lifecycle-manager run, or the configuration file, that the instance will have. Later, the command uses the settings that
+the leader has recorded in the control plane, unless flags are given. It reads the remote clusters like the takeover itself.
+It exits with 1 if a cluster could not be read completely: the takeover would leave that Kyma unchanged until it can be read.
+The command plans for each Kyma like the instance. It lists which modules get another version, which wait for a
+maintenance window, and which become an Error, with the reason. It also lists which modules change their state, for each
+value of --module-state-from.`,
 		Example: `  lifecycle-manager migrate plan --config lifecycle-manager.yaml
   lifecycle-manager migrate plan a-kyma --oci-registry-cred-secret registry --maintenance-policy-path policy.json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -87,15 +88,15 @@ which modules change their state, for each value of --module-state-from.`,
 	return cmd
 }
 
-// registerReading adds the flags that reading remote clusters needs.
+// registerReading adds the flags for reading remote clusters.
 func (f *flags) registerReading(set *pflag.FlagSet) {
-	set.StringVar(&f.accessSecretNamespace, flagAccessNamespace, "", "as of lifecycle-manager run; default: as the instance has recorded it")
+	set.StringVar(&f.accessSecretNamespace, flagAccessNamespace, "", "as for lifecycle-manager run; default: the recorded setting of the instance")
 	f.access.Register(set)
-	set.StringVar(&f.syncNamespace, flagSyncNamespace, shared.NamespaceRemote, "as of lifecycle-manager run; default: as the instance has recorded it")
+	set.StringVar(&f.syncNamespace, flagSyncNamespace, shared.NamespaceRemote, "as for lifecycle-manager run; default: the recorded setting of the instance")
 	f.reading = set
 }
 
-// takeRecorded takes from the record of the instance what reading remote clusters needs and was not given.
+// takeRecorded takes the settings for reading remote clusters from the instance's record, unless their flags are given.
 func (f *flags) takeRecorded(ctx context.Context, controlPlane client.Reader) error {
 	if f.reading == nil {
 		return nil
@@ -126,16 +127,16 @@ func ignoreForbidden(err error) error {
 func newHoldCommand(f *flags, connect Connect) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hold (--all | KYMA...)",
-		Short: "Keep Kymas of upstream's from being taken over until they are adopted",
-		Long: `Keep Kymas of upstream's from being taken over until they are adopted.
+		Short: "Keep upstream's Kymas from being taken over until they are adopted",
+		Long: `Keep upstream's Kymas from being taken over until they are adopted.
 
-They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well, and the annotation
-` + annotationHeld + `, by which adopt knows them. A Kyma that is deleted is removed all the same.
+The command sets the label ` + shared.LabelSkipReconciliation + `, which upstream respects as well, and the annotation
+` + annotationHeld + `, by which adopt recognizes the Kymas. A Kyma that is deleted is removed in spite of the label.
 
-The two generations of upstream disagree about whose state is a module's state. If that makes a difference for a module
-here, hold changes nothing, names the modules, and asks for --` + flagStateRule + ` with the value that lifecycle-manager run
-will have. adopt then refuses to go on while the running instance has another one. If hold is told the value, it does not
-read the remote clusters.`,
+The two generations of upstream use different rules for the state of a module. If the rules give different states for a
+module here, hold changes nothing, names the modules, and asks for --` + flagStateRule + ` with the value that lifecycle-manager run
+will have. adopt then refuses to continue while the running instance has another value. If hold is given the value, it does
+not read the remote clusters.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := f.access.Check(); err != nil {
 				return err
@@ -147,8 +148,8 @@ read the remote clusters.`,
 			return m.hold(cmd.Context(), cmd.OutOrStdout(), names, f.all)
 		},
 	}
-	cmd.Flags().BoolVar(&f.all, "all", false, "all Kymas of the namespace that are upstream's")
-	cmd.Flags().Var(&f.stateRule, flagStateRule, "as lifecycle-manager run will have it: custom-resource or workloads")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all upstream's Kymas in the namespace")
+	cmd.Flags().Var(&f.stateRule, flagStateRule, "the value that lifecycle-manager run will have: custom-resource or workloads")
 	f.registerReading(cmd.Flags())
 	return cmd
 }
@@ -156,12 +157,12 @@ read the remote clusters.`,
 func newAdoptCommand(f *flags, connect Connect) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt KYMA...",
-		Short: "Have Kymas taken over, and wait until that is done",
-		Long: `Have Kymas taken over, and wait until that is done.
+		Short: "Let Kymas be taken over, and wait until that is done",
+		Long: `Let Kymas be taken over, and wait until that is done.
 
-It takes off the label ` + shared.LabelSkipReconciliation + ` that hold has set; the running Lifecycle Manager does the
-rest. A Kyma that somebody else labelled so is left alone, and said to be. It refuses while upstream runs, since both
-would work on the same Kymas.`,
+The command removes the label ` + shared.LabelSkipReconciliation + ` that hold has set. The running Lifecycle Manager does the
+rest. If somebody else set the label, the Kyma is left alone, and the output says so. The command refuses to run while
+upstream runs, because both would work on the same Kymas.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := newMigration(cmd.Context(), f, connect)
@@ -171,6 +172,6 @@ would work on the same Kymas.`,
 			return m.adopt(cmd.Context(), cmd.OutOrStdout(), names, f.timeout)
 		},
 	}
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait; 0 does not wait")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait; 0 means not to wait")
 	return cmd
 }

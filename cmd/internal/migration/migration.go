@@ -1,5 +1,14 @@
-// Package migration is the command `lifecycle-manager migrate`: it shows what taking over Kymas of upstream's would change,
-// and has a few taken over before others (docs/migration.md).
+// Package migration implements the command `lifecycle-manager migrate`. The command shows what the takeover of
+// upstream's Kymas would change, and lets a few Kymas be taken over before others (docs/migration.md).
+//
+// NewCommand returns the command with its subcommands:
+//
+//	plan   shows what would change for each Kyma, and writes nothing (plan.go, prospect.go, state.go, catalog.go)
+//	hold   labels Kymas so that they are not taken over (adopt.go)
+//	adopt  removes that label, and waits until the Kymas are taken over (adopt.go)
+//
+// The commands never install or remove anything themselves. The running instance takes over every Kyma that is not
+// held.
 package migration
 
 import (
@@ -18,36 +27,36 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// flags are those of the command and its subcommands.
+// flags holds the flags of the command and its subcommands.
 type flags struct {
 	namespace, accessSecretNamespace, syncNamespace string
-	// stateRule is the rule that the instance will follow; empty if hold was told none.
+	// stateRule is the rule that the instance will follow; empty if hold was given none.
 	stateRule shared.StateRule
 	all       bool
 	timeout   time.Duration
 	access    Access
-	// reading has the flags that reading remote clusters needs, for commands that have no others of lifecycle-manager run.
+	// reading has the flags for reading remote clusters, for commands without the flags of lifecycle-manager run.
 	reading *pflag.FlagSet
 }
 
-// Flags of lifecycle-manager run that reading remote clusters needs.
+// Flags of lifecycle-manager run for reading remote clusters.
 const (
 	flagAccessNamespace = "access-secret-namespace"
 	flagSyncNamespace   = "sync-namespace"
 	flagAccessAllow     = "access-secret-allow"
 )
 
-// pollEvery is how often Kymas are read that are waited for.
+// pollEvery is how often the Kymas that adopt waits for are read.
 const pollEvery = 500 * time.Millisecond
 
-// migration is what its commands share.
+// migration holds what the subcommands share.
 type migration struct {
 	flags        *flags
 	controlPlane client.Client
 	clusters     *clusters.Registry
-	// catalog is nil for commands that plan nothing.
+	// catalog is nil for commands that do not plan.
 	catalog *catalog
-	// templates are the ModuleTemplates of the namespace, once they were read.
+	// templates holds the ModuleTemplates of the namespace after they were read.
 	templates *v1beta2.ModuleTemplateList
 }
 
@@ -58,7 +67,7 @@ func newMigration(ctx context.Context, f *flags, connect Connect) (*migration, e
 	}
 	controlPlane, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make the control plane client: %w", err)
+		return nil, fmt.Errorf("create the control plane client: %w", err)
 	}
 	if err := f.takeRecorded(ctx, controlPlane); err != nil {
 		return nil, err
@@ -67,12 +76,12 @@ func newMigration(ctx context.Context, f *flags, connect Connect) (*migration, e
 		ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.accessSecretNamespace, Allow: f.access.Allowed(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make access to remote clusters: %w", err)
+		return nil, fmt.Errorf("create the access to remote clusters: %w", err)
 	}
 	return &migration{flags: f, controlPlane: controlPlane, clusters: access}, nil
 }
 
-// kymas reads these Kymas, or all of the namespace.
+// kymas returns the named Kymas, or all Kymas of the namespace.
 func (m *migration) kymas(ctx context.Context, names []string) ([]v1beta2.Kyma, error) {
 	if len(names) == 0 {
 		list := &v1beta2.KymaList{}
@@ -92,12 +101,12 @@ func (m *migration) kymas(ctx context.Context, names []string) ([]v1beta2.Kyma, 
 	return all, nil
 }
 
-// upstreamsLease is the Lease of upstream's leader.
+// upstreamsLease is the name of the Lease of upstream's leader.
 const upstreamsLease = "893110f7.kyma-project.io"
 
 var errUpstreamRuns = errors.New("upstream runs")
 
-// upstreamRuns returns an error where upstream's leader has renewed its Lease lately.
+// upstreamRuns returns an error if upstream's leader has renewed its Lease recently.
 func (m *migration) upstreamRuns(ctx context.Context, now time.Time) error {
 	lease := &coordinationv1.Lease{}
 	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: m.flags.namespace, Name: upstreamsLease}, lease)
@@ -112,7 +121,7 @@ func (m *migration) upstreamRuns(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	if age := now.Sub(spec.RenewTime.Time); age < time.Duration(*spec.LeaseDurationSeconds)*time.Second {
-		return fmt.Errorf("%w: %s holds Lease %s/%s, and renewed it %s ago; scale its Deployment to 0 first",
+		return fmt.Errorf("%w: %s holds Lease %s/%s and renewed it %s ago; scale upstream's Deployment to 0 first",
 			errUpstreamRuns, *spec.HolderIdentity, lease.Namespace, lease.Name, age.Round(time.Second))
 	}
 	return nil

@@ -52,8 +52,8 @@ func (m *migration) plan(ctx context.Context, out io.Writer, names []string) err
 	return failed
 }
 
-// planOf says what would change for one Kyma, and counts whose state would. The error says that a cluster could not be
-// read, which the text says too.
+// planOf describes what would change for one Kyma, and counts the modules with another state. It returns an error,
+// which the text mentions too, if a cluster could not be read.
 func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tally) (string, error) {
 	known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 	all, err := m.prospectsOf(ctx, kyma, known)
 	if err != nil {
 		failed = notReadable
-		fmt.Fprintf(&b, "  no module gets another version until this changes: %s\n", fault.Of(err).Message)
+		fmt.Fprintf(&b, "  no module gets another version until this is fixed: %s\n", fault.Of(err).Message)
 	}
 	for i := range known.Own {
 		manifest := &known.Own[i]
@@ -76,7 +76,7 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 		p, err := m.planManifest(ctx, manifest)
 		if err != nil {
 			failed = notReadable
-			p.text = "nothing is changed until it can be read: " + fault.Of(err).Message
+			p.text = "nothing changes until this module can be read: " + fault.Of(err).Message
 		} else if err := p.add(all.of(manifest)); err != nil {
 			failed = notReadable
 		}
@@ -100,7 +100,7 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tall
 	return b.String(), failed
 }
 
-// progressOf says how far a Kyma is.
+// progressOf describes how far the takeover of a Kyma is.
 func progressOf(kyma *v1beta2.Kyma, all []v1beta2.Manifest) string {
 	switch {
 	case !isUpstreams(kyma, all):
@@ -108,11 +108,11 @@ func progressOf(kyma *v1beta2.Kyma, all []v1beta2.Manifest) string {
 	case kyma.IsSkipReconciliation():
 		return "upstream's, and held"
 	default:
-		return "upstream's, taken over when it is met"
+		return "upstream's, taken over at its first reconcile"
 	}
 }
 
-// isUpstreams tells whether anything of a Kyma was not taken over yet.
+// isUpstreams reports whether anything of a Kyma has not been taken over yet.
 func isUpstreams(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
 	for i := range all {
 		if awaits(&all[i]) {
@@ -122,24 +122,24 @@ func isUpstreams(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
 	return isAgentLeft(kyma, all)
 }
 
-// isAgentLeft tells whether upstream's agent may be in the cluster. With events on, the condition that upstream wrote stays,
-// and says how our own agent is.
+// isAgentLeft reports whether upstream's agent may be in the cluster. If events are enabled, the condition that
+// upstream wrote stays, and reports the state of our own agent.
 func isAgentLeft(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
 	return agents.IsLeft(kyma) && !slices.ContainsFunc(all, func(m v1beta2.Manifest) bool { return desired.IsAgent(&m) })
 }
 
-// awaits tells whether a Manifest was not taken over yet, or not completely.
+// awaits reports whether a Manifest has not been taken over completely.
 func awaits(m *v1beta2.Manifest) bool {
 	return manifests.IsUpstreams(m) || m.DeletionTimestamp.IsZero() && (planning.IsUpstreams(m) || inventory.NeverApplied(m.Status.Inventory))
 }
 
-// modulePlan says what would change for one module.
+// modulePlan describes what would change for one module.
 type modulePlan struct {
 	text    string
 	outlook outlook
 }
 
-// add says what the first plan will make of the module. The error says that this could not be found out completely.
+// add adds what the first plan will do with the module. It returns an error if that could not be determined completely.
 func (p *modulePlan) add(of prospect) error {
 	p.text += of.text
 	if of.moves {
@@ -152,7 +152,7 @@ func (p *modulePlan) add(of prospect) error {
 		p.outlook = everywhere(readiness.Observed{State: shared.StateError, Message: of.fault.Message})
 		return nil
 	default:
-		p.text += "; what it brings cannot be read: " + of.fault.Message
+		p.text += "; its objects cannot be read: " + of.fault.Message
 		return errNotReadable
 	}
 }
@@ -162,7 +162,7 @@ func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest
 	case !awaits(manifest):
 		return modulePlan{text: "taken over"}, nil
 	case !manifests.IsUpstreams(manifest):
-		return modulePlan{text: fmt.Sprintf("%d objects are on record, and are applied with the next plan", len(manifest.Status.Inventory))}, nil
+		return modulePlan{text: fmt.Sprintf("%d objects are recorded, and the next plan applies them", len(manifest.Status.Inventory))}, nil
 	}
 	cluster, err := m.clusters.Reach(ctx, manifest.Namespace, manifest.KymaName())
 	if err != nil {
@@ -175,15 +175,15 @@ func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest
 	text := fmt.Sprintf("%d objects stay as they are and get our mark", len(found.Entries))
 	switch {
 	case manifest.IsUnmanaged():
-		text = fmt.Sprintf("%d objects stay and lose the marks, as the module is not managed", len(found.Entries))
+		text = fmt.Sprintf("%d objects stay and lose the marks, because the module is not managed", len(found.Entries))
 	case !manifest.DeletionTimestamp.IsZero():
-		text = fmt.Sprintf("its removal goes on with %d objects", len(found.Entries))
+		text = fmt.Sprintf("its removal continues with %d objects", len(found.Entries))
 	case found.Unfinished:
-		text = fmt.Sprintf("upgrade to %s goes on, with %d objects found; what only the old version has is removed", manifest.Spec.Version, len(found.Entries))
+		text = fmt.Sprintf("upgrade to %s continues, with %d objects found; objects that only the old version has are removed", manifest.Spec.Version, len(found.Entries))
 	}
 	switch cr := found.DefaultCR; {
 	case found.DefaultCRGone():
-		text += fmt.Sprintf("; %s %s was deleted by its user, and stays so", cr.Kind, cr.Name)
+		text += fmt.Sprintf("; %s %s was deleted by its user, and stays deleted", cr.Kind, cr.Name)
 	case cr != nil:
 		text += fmt.Sprintf("; default custom resource %s %s", cr.Kind, cr.Name)
 	}

@@ -13,29 +13,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/hint"
 )
 
-// prospect is what the first plan after the take-over will make of a module.
+// prospect is what the first plan after the takeover will do with a module.
 type prospect struct {
-	// name is the module's, with its version if that is known.
+	// name is the module's name, with its version if that is known.
 	name string
-	// text says what changes; empty if nothing does.
+	// text describes the changes; empty if there are none.
 	text string
-	// moves is true if another version, or none, will be there: nobody knows the module's state then.
+	// moves is true if another version, or none, will be installed. The module's future state is then unknown.
 	moves bool
-	// planned is the Manifest as the plan will write it; nil if it writes none.
+	// planned is the Manifest that the plan will write; nil if it writes none.
 	planned *v1beta2.Manifest
-	// fault says why nothing of the planned Manifest can be applied.
+	// fault is why nothing of the planned Manifest can be applied.
 	fault fault.Fault
 }
 
-// prospects are those of a Kyma's modules.
+// prospects holds the prospects of a Kyma's modules.
 type prospects struct {
-	// installed are those that have a Manifest, by its name.
+	// installed holds the modules with a Manifest, by the Manifest's name.
 	installed map[string]*prospect
-	// others have none yet.
+	// others holds the modules without a Manifest.
 	others []*prospect
 }
 
-// of returns the prospect of a Manifest. It is empty if the plan says nothing about the Manifest, or if its removal goes on.
+// of returns the prospect of a Manifest. It is empty if the plan does not mention the Manifest, or if the Manifest is
+// already being removed.
 func (p prospects) of(m *v1beta2.Manifest) prospect {
 	if found := p.installed[m.Name]; found != nil && m.DeletionTimestamp.IsZero() {
 		return *found
@@ -51,14 +52,14 @@ func (p prospects) inOrder() []*prospect {
 	return all
 }
 
-// newProspects puts a plan into words.
+// newProspects describes a plan.
 func newProspects(view *resolve.View) prospects {
 	all := prospects{installed: map[string]*prospect{}}
 	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
 		switch {
 		case plan.IsAgent():
 		case plan.Module.RemoteModuleTemplateRef != "":
-			// The first synchronization brings its template.
+			// The first synchronization brings the template of this module.
 		case plan.Existing != nil:
 			all.installed[plan.Existing.Name] = prospectOf(&plan)
 		default:
@@ -79,9 +80,9 @@ func newProspects(view *resolve.View) prospects {
 		if obsolete.Manifest.IsSkipReconciliation() {
 			continue
 		}
-		text := "it is removed, because it is mandatory no longer"
+		text := "it is removed, because it is no longer mandatory"
 		if obsolete.Guarded != nil {
-			text = "it is mandatory no longer, and its removal waits: " + obsolete.Guarded.Message()
+			text = "it is no longer mandatory, and its removal waits: " + obsolete.Guarded.Message()
 		}
 		all.installed[obsolete.Manifest.Name] = goes(text)
 	}
@@ -90,7 +91,7 @@ func newProspects(view *resolve.View) prospects {
 
 func goes(text string) *prospect { return &prospect{text: "; " + text, moves: true} }
 
-// prospectOf is about a module that is installed.
+// prospectOf returns the prospect of an installed module.
 func prospectOf(plan *planning.ModulePlan) *prospect {
 	p := &prospect{planned: plan.Manifest}
 	version := plan.Existing.Spec.Version
@@ -117,7 +118,7 @@ func prospectOf(plan *planning.ModulePlan) *prospect {
 	return p
 }
 
-// prospectOfNew is about a module that is not installed.
+// prospectOfNew returns the prospect of a module that is not installed.
 func prospectOfNew(plan *planning.ModulePlan) *prospect {
 	p := &prospect{name: plan.Name, planned: plan.Manifest}
 	if plan.Version != "" {
@@ -132,7 +133,7 @@ func prospectOfNew(plan *planning.ModulePlan) *prospect {
 	return p
 }
 
-// shown is what the Kyma will say about a module that does not get what it asks for.
+// shown returns what the Kyma will report about a module that is refused.
 func shown(r *versions.Refusal) string {
 	return hint.With(r.Message, hint.Or(r.Hint, r.Reason))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-func TestThePlanSaysWhatBecomesOfAModule(t *testing.T) {
+func TestThePlanDescribesTheChangesOfAModule(t *testing.T) {
 	t.Parallel()
 	upstreams := func() *v1beta2.Manifest {
 		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "installed", Annotations: map[string]string{shared.AnnotationSyncOCIRef: "sha256:1"}}}
@@ -76,7 +76,7 @@ func TestThePlanSaysWhatBecomesOfAModule(t *testing.T) {
 	}
 }
 
-func TestThePlanSaysWhatBecomesOfModulesThatOnlyOneSideHas(t *testing.T) {
+func TestThePlanDescribesModulesThatOnlyOneSideHas(t *testing.T) {
 	t.Parallel()
 	unwanted, going := &v1beta2.Manifest{}, &v1beta2.Manifest{}
 	unwanted.Name, going.Name, going.DeletionTimestamp = "unwanted", "going", &metav1.Time{}
@@ -91,7 +91,7 @@ func TestThePlanSaysWhatBecomesOfModulesThatOnlyOneSideHas(t *testing.T) {
 	all := newProspects(view)
 	require.Equal(t, "; it is removed, because its Kyma does not list it", all.of(unwanted).text)
 	going.DeletionTimestamp = new(metav1.Now())
-	require.Empty(t, all.of(going).text, "the removal is said already")
+	require.Empty(t, all.of(going).text, "the removal is already reported")
 	require.Len(t, all.others, 2)
 	require.Equal(t, "new 1.0.0 is installed", all.others[0].name+" "+all.others[0].text)
 	require.Equal(t, "wrong is not installed, and the Kyma shows it as Error: it is wrong (correct it)", all.others[1].name+" "+all.others[1].text)
@@ -111,9 +111,9 @@ func TestAModuleThatCannotBeAppliedBecomesAnErrorUnderEachRule(t *testing.T) {
 
 	p = modulePlan{outlook: settled}
 	require.ErrorIs(t, p.add(prospect{fault: fault.Fault{Kind: fault.Transient, Message: "the registry does not answer"}}), errNotReadable)
-	require.Equal(t, "; what it brings cannot be read: the registry does not answer", p.text)
+	require.Equal(t, "; its objects cannot be read: the registry does not answer", p.text)
 
 	p = modulePlan{outlook: settled}
 	require.NoError(t, p.add(prospect{moves: true}))
-	require.Nil(t, p.outlook, "nobody knows the state of another version")
+	require.Nil(t, p.outlook, "the state of another version is unknown")
 }

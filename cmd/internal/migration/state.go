@@ -25,26 +25,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-// flagStateRule is the flag of run, plan and hold that says whose state is a module's state.
+// flagStateRule is the flag of run, plan and hold that selects where modules' states come from.
 const flagStateRule = "module-state-from"
 
-// patience is longer than any workload is pending: a plan asks no pods.
+// patience is longer than any workload is pending, because a plan does not read pods.
 const patience = 1000 * time.Hour
 
 var (
-	errWhoseState  = errors.New("say by --" + flagStateRule + " whose state is a module's state")
-	errNobodyLeads = errors.New("no process of Lifecycle Manager leads yet: start it, and repeat this when it is ready")
-	errOtherRule   = errors.New("the running instance follows another rule about modules' states than hold was told")
+	errWhoseState  = errors.New("set --" + flagStateRule + " to choose where modules' states come from")
+	errNobodyLeads = errors.New("no process of Lifecycle Manager leads yet: start it, and run this command again when it is ready")
+	errOtherRule   = errors.New("the running instance has another value of --module-state-from than hold was given")
 )
 
 // outlook is the state that a module will have under each rule.
 type outlook map[shared.StateRule]readiness.Observed
 
-// outlookOf reads what a module's state will be after it was taken over. It is nil if the take-over changes more than
-// who looks at the module, or if its default custom resource is still to be created: then nobody can know.
+// outlookOf determines a module's state after its takeover. It returns nil if the takeover changes more than the rule,
+// or if the default custom resource does not exist yet. The state is then unknown.
 func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, manifest *v1beta2.Manifest, found adoption.Found) (outlook, error) {
 	if manifest.IsUnmanaged() || !manifest.DeletionTimestamp.IsZero() || found.Unfinished {
-		return nil, nil //nolint:nilnil // having none is an ordinary case
+		return nil, nil //nolint:nilnil // it is common that there is none
 	}
 	adopted := manifest.DeepCopy()
 	adopted.Status.Inventory, adopted.Status.DefaultCR = found.Entries, found.DefaultCR
@@ -67,7 +67,8 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 	return all, nil
 }
 
-// noteStateChecks notes on a Manifest the checks of its ModuleTemplate, as the next plan will: upstream notes none.
+// noteStateChecks sets the checks of the ModuleTemplate on a Manifest, like the next plan will. Upstream does not set
+// them.
 func (m *migration) noteStateChecks(ctx context.Context, manifest *v1beta2.Manifest) error {
 	if m.templates == nil {
 		m.templates = &v1beta2.ModuleTemplateList{}
@@ -91,7 +92,7 @@ func (m *migration) noteStateChecks(ctx context.Context, manifest *v1beta2.Manif
 	return nil
 }
 
-// everywhere is the outlook of a module whose state does not depend on the rule.
+// everywhere returns the outlook of a module with the same state under each rule.
 func everywhere(o readiness.Observed) outlook {
 	all := outlook{}
 	for _, rule := range shared.StateRules() {
@@ -100,7 +101,7 @@ func everywhere(o readiness.Observed) outlook {
 	return all
 }
 
-// changes says under which rules a module changes its state; "" if under none.
+// changes describes under which rules a module changes its state; "" if under none.
 func (o outlook) changes(now shared.State) string {
 	var text strings.Builder
 	if after, other := o[shared.StateFromCustomResource], o[shared.StateFromWorkloads]; o != nil && after.SameAs(other) {
@@ -151,7 +152,7 @@ func (t *tally) String() string {
 	return text.String()
 }
 
-// mustAgree returns an error that names the modules of these Kymas to which the rules give different states, and those
+// mustAgree returns an error that names the modules of these Kymas with different states under the rules, and those
 // that cannot be read.
 func (m *migration) mustAgree(ctx context.Context, kymas []held) error {
 	var differ []string
@@ -177,11 +178,11 @@ func (m *migration) mustAgree(ctx context.Context, kymas []held) error {
 	return fmt.Errorf("%w: the rules give these modules different states\n%s", errWhoseState, strings.Join(differ, "\n"))
 }
 
-// mustFollow returns an error unless the running instance follows the rule that hold was told for a Kyma.
+// mustFollow returns an error unless the running instance follows the rule that hold was given for a Kyma.
 func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 	wanted := shared.StateRule(kyma.Annotations[annotationHeld])
 	if !slices.Contains(shared.StateRules(), wanted) {
-		return nil // hold was told none, as the rules do not differ
+		return nil // hold was given none, because the rules do not differ
 	}
 	records := &corev1.ConfigMapList{}
 	if err := m.controlPlane.List(ctx, records, client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}); err != nil {
@@ -194,7 +195,7 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 		if agreement.InstanceOf(record) != instance {
 			continue
 		}
-		// An instance whose namespace was changed has left a record in the former one.
+		// An instance that moved to another namespace has left a record in the former one.
 		if current, err := m.isOfLeader(ctx, record); err != nil {
 			return err
 		} else if !current {
@@ -202,7 +203,7 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 		}
 		led = true
 		if has := cmp.Or(record.Data[flagStateRule], string(shared.StateFromCustomResource)); has != string(wanted) {
-			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, ConfigMap %s/%s says %s. Restart Lifecycle Manager with the other value, or hold the Kyma for this one",
+			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, but ConfigMap %s/%s has %s. Restart Lifecycle Manager with the former value, or hold the Kyma again with the latter",
 				errOtherRule, kyma.Namespace, kyma.Name, flagStateRule, wanted, record.Namespace, record.Name, has)
 		}
 	}
@@ -212,8 +213,8 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 	return nil
 }
 
-// isOfLeader tells whether a record has the settings of the process that leads. Without a Lease, nobody elects a leader, and
-// the record is that of the only process.
+// isOfLeader reports whether a record has the settings of the leading process. Without a Lease there is no leader
+// election, and the record belongs to the only process.
 func (m *migration) isOfLeader(ctx context.Context, record *corev1.ConfigMap) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: agreement.LeaseName(agreement.InstanceOf(record))}, lease)

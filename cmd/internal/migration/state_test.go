@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/modules/readiness"
 )
 
-func TestThePlanCountsWhoseStateChanges(t *testing.T) {
+func TestThePlanCountsModulesThatChangeTheirState(t *testing.T) {
 	t.Parallel()
 	under := func(fromCR, fromWorkloads shared.State) outlook {
 		return outlook{
@@ -50,7 +50,7 @@ func TestThePlanCountsWhoseStateChanges(t *testing.T) {
 	require.Equal(t, "With --module-state-from=custom-resource, 2 of 4 modules change their state.\nWith --module-state-from=workloads, 2 of 4 modules change their state.\n", counts.String())
 }
 
-func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
+func TestAdoptRefusesIfTheInstanceHasAnotherRule(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientscheme.AddToScheme(scheme))
@@ -71,7 +71,7 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	var said strings.Builder
 	require.NoError(t, m.hold(t.Context(), &said, nil, true))
 
-	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "no process was ever started")
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "no process has ever started")
 	require.NoError(t, c.Create(t.Context(), record))
 	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
 	require.True(t, isHeld())
@@ -80,7 +80,7 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: agreement.LeaseName("")}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &leader, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: &seconds}
 	require.NoError(t, c.Create(t.Context(), lease))
-	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "an earlier leader has written the record")
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errNobodyLeads, "an earlier leader wrote the record")
 	require.True(t, isHeld())
 	metav1.SetMetaDataAnnotation(&record.ObjectMeta, shared.AnnotationSettingsConfirmed, now.Add(time.Second).Format(time.RFC3339Nano))
 	require.NoError(t, c.Update(t.Context(), record))
@@ -93,12 +93,12 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), elsewhere))
 	require.NoError(t, c.Create(t.Context(), released))
 	m.flags.stateRule = "custom-resource"
-	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")
+	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "the Kyma may be held again for the other rule")
 	require.NoError(t, m.adopt(t.Context(), &said, []string{"free"}, 0))
 	require.False(t, isHeld())
 }
 
-func TestHoldReachesRemoteClustersAsTheInstanceDoes(t *testing.T) {
+func TestHoldReachesRemoteClustersLikeTheInstance(t *testing.T) {
 	t.Parallel()
 	record := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "releases", Name: "lifecycle-manager-settings", Labels: map[string]string{shared.LabelPurpose: agreement.Purpose}},
@@ -119,10 +119,10 @@ func TestHoldReachesRemoteClustersAsTheInstanceDoes(t *testing.T) {
 	require.Equal(t, []string{"http", "files"}, allowed)
 	require.Empty(t, f.stateRule, "hold does not guess it")
 	require.NoError(t, c.Delete(t.Context(), record))
-	require.Equal(t, shared.NamespaceRemote, taken().syncNamespace, "nobody has led yet")
+	require.Equal(t, shared.NamespaceRemote, taken().syncNamespace, "no process has led yet")
 }
 
-func TestThePlanKnowsTheStateChecksOfTemplates(t *testing.T) {
+func TestThePlanUsesTheStateChecksOfTemplates(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))

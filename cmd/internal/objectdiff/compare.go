@@ -1,10 +1,10 @@
-// Package objectdiff says by which objects and fields two versions of a module differ, and which changes of its
-// CustomResourceDefinitions could lose data.
+// Package objectdiff compares the objects and fields of two versions of a module. It also finds changes of the module's
+// CustomResourceDefinitions that could lose data. Compare is the entry point.
 //
-//	compare.go      which objects are added, removed and changed
-//	fields.go       which fields of an object change
-//	definitions.go  what a change of a definition could do to objects that exist
-//	text.go         the answer for people
+//	compare.go      added, removed and changed objects
+//	fields.go       changed fields of an object
+//	definitions.go  risks of a changed definition for existing objects
+//	text.go         the result as text
 package objectdiff
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/kinds"
 )
 
-// Kind says what would happen to an object.
+// Kind is what would happen to an object.
 type Kind string
 
 // Kinds of changes.
@@ -31,20 +31,20 @@ const (
 
 // Change is what would happen to one object.
 type Change struct {
-	// Object is its group, kind, namespace and name, such as "apps/Deployment kyma-system/operator".
+	// Object is the group, kind, namespace and name of the object, such as "apps/Deployment kyma-system/operator".
 	Object string `json:"object"`
 	Kind   Kind   `json:"change"`
-	// Fields are the first of those that change, and More is how many there are besides.
+	// Fields holds the first changed fields, and More is the number of further ones.
 	Fields []Field `json:"fields,omitempty"`
 	More   int     `json:"more,omitempty"`
-	// Risks are what the change of a definition could do to objects that exist.
+	// Risks are the risks of a changed definition for existing objects.
 	Risks []Risk `json:"risks,omitempty"`
 }
 
 // fieldsAtMost is how many fields of an object are named.
 const fieldsAtMost = 20
 
-// identity is what makes an object the same one in both versions.
+// identity identifies an object in both versions.
 type identity struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -61,8 +61,8 @@ func (i identity) String() string {
 	return kind + " " + name
 }
 
-// Compare tells what would change from one version's objects to those of another, ordered by kind and name. Objects are the
-// same by group, kind, namespace and name: another version of the API is a field that changes.
+// Compare returns the changes from one version's objects to the other's, ordered by kind and name. Objects are the same
+// if group, kind, namespace and name are equal. A different API version is a changed field.
 func Compare(before, after []*unstructured.Unstructured) ([]Change, error) {
 	old, present := byIdentity(before), byIdentity(after)
 	all := maps.Clone(old)
@@ -92,7 +92,7 @@ func byIdentity(objects []*unstructured.Unstructured) map[identity]*unstructured
 	return all
 }
 
-// compareOne is nil where nothing changes.
+// compareOne returns nil if nothing changes.
 func compareOne(id identity, before, after *unstructured.Unstructured) (*Change, error) {
 	change := &Change{Object: id.String(), Kind: Changed}
 	switch {
@@ -106,7 +106,7 @@ func compareOne(id identity, before, after *unstructured.Unstructured) (*Change,
 			return nil, err
 		}
 		if len(fields) == 0 {
-			return nil, nil //nolint:nilnil // having none is an ordinary case
+			return nil, nil //nolint:nilnil // it is common that there is none
 		}
 		if id.kind == secretKind() {
 			fields = withoutValues(fields)

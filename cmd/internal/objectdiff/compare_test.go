@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objectsOf reads documents.
+// objectsOf parses documents.
 func objectsOf(t *testing.T, documents string) []*unstructured.Unstructured {
 	t.Helper()
 	var all []*unstructured.Unstructured
@@ -25,7 +25,7 @@ func objectsOf(t *testing.T, documents string) []*unstructured.Unstructured {
 	return all
 }
 
-// compared is the difference of two versions for people.
+// compared returns the difference of two versions as text.
 func compared(t *testing.T, before, after string) string {
 	t.Helper()
 	changes, err := Compare(objectsOf(t, before), objectsOf(t, after))
@@ -47,7 +47,7 @@ spec:
       - {name: operator, image: "operator:1", args: [--a], env: [{name: A, value: a}, {name: B, value: b}]}
 `
 
-func TestFieldsOfAnObjectAreTold(t *testing.T) {
+func TestChangedFieldsOfAnObjectAreShown(t *testing.T) {
 	for name, test := range map[string]struct{ from, to, want string }{
 		"a number":            {"replicas: 1", "replicas: 2", ".spec.replicas 1 -> 2"},
 		"an image":            {"operator:1", "operator:2", `.spec.template.spec.containers[name=operator].image "operator:1" -> "operator:2"`},
@@ -94,7 +94,7 @@ func TestObjectsAreAddedAndRemoved(t *testing.T) {
 	require.Equal(t, "no object changes", Summary(nil))
 }
 
-func TestTheFirstFieldsOfManyAreTold(t *testing.T) {
+func TestOnlyTheFirstOfManyFieldsAreShown(t *testing.T) {
 	config := func(value string) string {
 		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
 		for i := range fieldsAtMost + 5 {
@@ -107,7 +107,7 @@ func TestTheFirstFieldsOfManyAreTold(t *testing.T) {
 	require.NotContains(t, text, "k20")
 }
 
-func TestNoValueOfASecretIsTold(t *testing.T) {
+func TestNoValueOfASecretIsShown(t *testing.T) {
 	const before = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {copy: hidden1}}\ndata: {gone: aGlkZGVu, password: aGlkZGVu}\nstringData: {a: hidden1}"
 	after := strings.NewReplacer("hidden1", "hidden2", "password: aGlkZGVu", "password: aGlkZGVo", "gone: aGlkZGVu", "come: aGlkZGVu").Replace(before)
 	text := compared(t, before, after)
@@ -132,7 +132,7 @@ spec:
 		"  ! data could be lost: version v1alpha1 is no longer served\n", compared(t, before, strings.Replace(before, "v1alpha1, served: true", "v1alpha1, served: false", 1)))
 	changes, err := Compare(objectsOf(t, before), nil)
 	require.NoError(t, err)
-	require.Equal(t, []Risk{{DataLoss, "the kind is removed, with all objects of it"}}, changes[0].Risks)
+	require.Equal(t, []Risk{{DataLoss, "the kind is removed, with all its objects"}}, changes[0].Risks)
 	require.Equal(t, "objects: 1 removed; data could be lost", Summary(changes))
 	changes, err = Compare(objectsOf(t, before), objectsOf(t, strings.Replace(before, "scope: Namespaced", "scope: 3", 1)))
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// RiskKind says what could happen to objects that exist.
+// RiskKind is what could happen to existing objects.
 type RiskKind string
 
 // Kinds of risks.
@@ -19,7 +19,7 @@ const (
 	Invalid  RiskKind = "existing objects would be invalid"
 )
 
-// Risk is what a change of a definition could do to objects that exist.
+// Risk is what a change of a definition could do to existing objects.
 type Risk struct {
 	Kind   RiskKind `json:"risk"`
 	Reason string   `json:"reason"`
@@ -28,10 +28,10 @@ type Risk struct {
 // risksAtMost is how many risks of a definition are named.
 const risksAtMost = 20
 
-// risksOf compares two definitions of a kind; after is nil where it is removed.
+// risksOf compares two definitions of a kind; after is nil if the definition is removed.
 func risksOf(before, after *unstructured.Unstructured) []Risk {
 	if after == nil {
-		return []Risk{{DataLoss, "the kind is removed, with all objects of it"}}
+		return []Risk{{DataLoss, "the kind is removed, with all its objects"}}
 	}
 	old, err := definitionOf(before)
 	if err != nil {
@@ -43,7 +43,7 @@ func risksOf(before, after *unstructured.Unstructured) []Risk {
 	}
 	found := Risks(old.Spec, present.Spec)
 	if more := len(found) - risksAtMost; more > 0 {
-		found = append(found[:risksAtMost], Risk{found[risksAtMost].Kind, fmt.Sprintf("%d reasons more", more)})
+		found = append(found[:risksAtMost], Risk{found[risksAtMost].Kind, fmt.Sprintf("%d more reasons", more)})
 	}
 	return found
 }
@@ -57,8 +57,8 @@ func definitionOf(u *unstructured.Unstructured) (apiextensionsv1.CustomResourceD
 	return definition, err
 }
 
-// Risks are what could happen to objects of a kind whose definition changes. It says what may be lost, and not whether an
-// object has it: no cluster is asked.
+// Risks returns what could happen to objects of a kind with a changed definition. It reports possible losses, whether
+// or not an object is affected, because no cluster is read.
 func Risks(before, after apiextensionsv1.CustomResourceDefinitionSpec) []Risk {
 	var found risks
 	if before.Scope != after.Scope {
@@ -88,7 +88,7 @@ func Risks(before, after apiextensionsv1.CustomResourceDefinitionSpec) []Risk {
 	return found
 }
 
-// versionOf is nil where there is none of that name.
+// versionOf returns the version of this name; nil if there is none.
 func versionOf(spec apiextensionsv1.CustomResourceDefinitionSpec, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
 	at := slices.IndexFunc(spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 	if at < 0 {
@@ -105,12 +105,12 @@ func storedOf(spec apiextensionsv1.CustomResourceDefinitionSpec) *apiextensionsv
 	return &spec.Versions[at]
 }
 
-// converts tells whether a webhook brings what is in one version into another.
+// converts reports whether a webhook converts objects between versions.
 func converts(spec apiextensionsv1.CustomResourceDefinitionSpec) bool {
 	return spec.Conversion != nil && spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// risks are those found so far.
+// risks collects the risks found so far.
 type risks []Risk
 
 func (r *risks) add(kind RiskKind, format string, values ...any) {
@@ -140,7 +140,7 @@ func (r *risks) compareSchemas(where, path string, before, after *apiextensionsv
 	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
 		old := before.Properties[name]
 		if path == "" && (name == "metadata" || name == "apiVersion" || name == "kind") {
-			continue // the API server has them in any case
+			continue // the API server always has them
 		}
 		if present, there := after.Properties[name]; there {
 			r.compareSchemas(where, path+textOf(name), &old, &present)
@@ -161,12 +161,12 @@ func (r *risks) compareSchemas(where, path string, before, after *apiextensionsv
 	}
 }
 
-// preserves tells whether fields are kept that a schema does not name.
+// preserves reports whether fields are kept that the schema does not name.
 func preserves(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// valuesOf is the schema of the items of a list, or of the values of a map; nil where there is none.
+// valuesOf returns the schema of the items of a list, or of the values of a map; nil for other types.
 func valuesOf(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	switch {
 	case s.Items != nil:
@@ -192,7 +192,7 @@ func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 	return s.Type
 }
 
-// widens tells whether all values of one type are of the other.
+// widens reports whether all values of the first type are valid for the second.
 func widens(before, after string) bool {
 	switch after {
 	case anyType:

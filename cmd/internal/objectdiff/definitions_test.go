@@ -34,9 +34,9 @@ versions:
             list: {type: array, items: {type: object, properties: {a: {type: string}, b: {type: string}}}}
 `
 
-func TestWhatAChangeOfADefinitionCouldDo(t *testing.T) {
+func TestTheRisksOfAChangedDefinition(t *testing.T) {
 	for name, test := range map[string]struct {
-		// from is replaced by to.
+		// from is replaced with to.
 		from, to string
 		want     []Risk
 	}{
@@ -82,7 +82,7 @@ func TestWhatAChangeOfADefinitionCouldDo(t *testing.T) {
 	}
 }
 
-func TestFieldsThatWereKeptUnknownAreLost(t *testing.T) {
+func TestPrunedUnknownFieldsAreARisk(t *testing.T) {
 	before, after := specOf(t, "preserveUnknownFields: true"+definition), specOf(t, definition)
 	require.Equal(t, []Risk{{DataLoss, "unknown fields are no longer preserved"}}, Risks(before, after))
 	require.Empty(t, Risks(after, before))

@@ -13,24 +13,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Field is a field that changes.
+// Field is a changed field.
 type Field struct {
-	// Path is such as `.spec.template.spec.containers[name=operator].image`.
+	// Path is the path of the field, such as `.spec.template.spec.containers[name=operator].image`.
 	Path string `json:"path"`
-	// From and To are the values as JSON, cut where they are long; empty where there is none.
+	// From and To are the values as JSON, shortened if they are long; empty if the field is missing.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Hidden is true where values are not told, as those of Secrets.
+	// Hidden is true if the values are not shown, as for Secrets.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// valueBytes is how much of a value is told.
+// valueBytes is how much of a value is shown.
 const valueBytes = 80
 
-// secretKind is the kind whose values are never told.
+// secretKind returns the kind whose values are never shown.
 func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
 
-// withoutValues hides all values: what is in a Secret may also be in its annotations.
+// withoutValues hides all values, because a Secret's data may also be in its annotations.
 func withoutValues(fields []Field) []Field {
 	hidden := make([]Field, 0, len(fields))
 	for _, field := range fields {
@@ -39,8 +39,8 @@ func withoutValues(fields []Field) []Field {
 	return hidden
 }
 
-// fieldsOf are the fields by which two objects differ, ordered by their paths. Of what is there in one of them only, the
-// outermost field is told.
+// fieldsOf returns the fields that differ between two objects, ordered by path. If a field is missing in one of them,
+// only the outermost missing field is returned.
 func fieldsOf(before, after map[string]any) ([]Field, error) {
 	old, err := typed.DeducedParseableType.FromUnstructured(keyed(before))
 	if err != nil {
@@ -94,8 +94,8 @@ func fieldAt(path fieldpath.Path, before, after any) Field {
 	return field
 }
 
-// keyed has maps in the place of lists of objects, so that one is compared with the other of its name. No schema is known
-// that would say so; to the library, a list is one value.
+// keyed replaces lists of objects by maps, so that objects of the same name are compared. No schema defines these keys,
+// and the library treats a list as one value.
 func keyed(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -119,7 +119,8 @@ func keyed(value any) any {
 	}
 }
 
-// keysOf are the keys of a list of objects: their names where each has its own, else their positions. Other lists have none.
+// keysOf returns the keys of a list of objects: their names if these are unique, else their positions. It returns nil
+// for other lists.
 func keysOf(list []any) []string {
 	byPosition, byName, names := make([]string, 0, len(list)), make([]string, 0, len(list)), map[string]bool{}
 	for i, content := range list {
@@ -142,7 +143,7 @@ func keysOf(list []any) []string {
 	return byPosition
 }
 
-// hasKeys tells whether a value is compared by what is in it.
+// hasKeys reports whether a value is compared by its elements.
 func hasKeys(value any) bool {
 	list, isList := value.([]any)
 	_, isMap := value.(map[string]any)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// markOf is what begins the line of an object.
+// markOf returns the character that begins the line of an object.
 func markOf(kind Kind) string {
 	return map[Kind]string{Added: "+", Removed: "-", Changed: "~"}[kind]
 }
@@ -41,7 +41,7 @@ func fieldsText(change Change) string {
 	return text
 }
 
-// String is such as `.spec.replicas 1 -> 2`.
+// String returns a text such as `.spec.replicas 1 -> 2`.
 func (f Field) String() string {
 	switch {
 	case f.Hidden:
@@ -55,7 +55,7 @@ func (f Field) String() string {
 	}
 }
 
-// Summary counts changes, such as "2 objects added, 1 removed, 3 changed".
+// Summary counts changes, such as "objects: 2 added, 1 removed, 3 changed".
 func Summary(changes []Change) string {
 	counts := map[Kind]int{}
 	risky := false

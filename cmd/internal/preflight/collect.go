@@ -25,57 +25,60 @@ import (
 )
 
 const (
-	// atOnce is how many requests of a kind are under way at once.
+	// atOnce is how many requests of a kind are in flight.
 	atOnce = 16
 	// answerWithin bounds each request to a remote cluster, a registry or Temporal.
 	answerWithin = 5 * time.Second
 )
 
-// Sources are what a check asks.
+// Sources configure what a check reads.
 type Sources struct {
-	// Settings says whether the settings were read that the instance has recorded.
+	// Settings describes where the instance's settings come from.
 	Settings SettingsFacts
 
 	ControlPlane client.Client
 	Discovery    discovery.DiscoveryInterface
-	// ServerTime is the time of the API server's last answer, zero where it said none; Now is this machine's.
+	// ServerTime returns the time of the API server's last answer, zero if there was none. Now returns this machine's
+	// time.
 	ServerTime func() time.Time
 	Now        func() time.Time
 
-	// Rights are what the instance needs, and Namespaces where each scope of them is.
+	// Rights are the rights that the instance needs, and Namespaces the namespaces of each scope of rights.
 	Rights     []rights.Right
 	Namespaces map[string][]string
 
-	// Kinds are those of others that the control plane must serve.
+	// Kinds are the kinds of other projects that the control plane must serve.
 	Kinds []NeededKind
 
 	// Dial connects to Temporal.
 	Dial              func(ctx context.Context) (TemporalServer, error)
 	Address, Temporal string
-	// Instance is the name of the instance in its control plane, Release the namespace of its record, empty where that is not known.
+	// Instance is the name of the instance in its control plane. Release is the namespace of its record; empty if
+	// unknown.
 	Instance, Release string
 
-	// Registry asks the registry; nil where none is configured.
+	// Registry sends a request to the registry; nil if none is configured.
 	Registry func(ctx context.Context) RegistryFacts
 
-	// Clusters reach remote clusters, whose access Secrets are in these namespaces; none are all.
+	// Clusters connects to remote clusters. AccessNamespaces are the namespaces of their access Secrets; none means
+	// all.
 	Clusters         *clusters.Registry
 	AccessNamespaces []string
 }
 
-// TemporalServer is what is asked of Temporal; a Temporal client is one.
+// TemporalServer holds the methods of a Temporal client that a check uses.
 type TemporalServer interface {
 	Temporal
 	OperatorService() operatorservice.OperatorServiceClient
 	Close()
 }
 
-// Collect reads all facts, each within its time and all within that of ctx. What cannot be read is a fact as well.
+// Collect reads all facts, each within its own timeout and all within ctx. A failed read is a fact as well.
 func Collect(ctx context.Context, s Sources) Facts {
 	facts := Facts{Now: s.Now(), Settings: s.Settings}
 	version, err := s.Discovery.ServerVersion()
 	if err != nil {
-		facts.APIServerErr = fmt.Errorf("ask the API server for its version: %w", err)
+		facts.APIServerErr = fmt.Errorf("read the version of the API server: %w", err)
 	} else {
 		facts.APIServer = version.GitVersion
 	}
@@ -102,7 +105,7 @@ func Collect(ctx context.Context, s Sources) Facts {
 	return facts
 }
 
-// asked are the single rights that a list of them comes to.
+// asked returns the individual rights that the list of rights consists of.
 func (s Sources) asked() []ReviewedRight {
 	var all []ReviewedRight
 	for _, right := range s.Rights {

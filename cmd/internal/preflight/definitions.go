@@ -40,14 +40,14 @@ func (s *anySchema) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &s.schema)
 }
 
-// Published are the schemas of an API server by "version/Kind", of the kinds in our group.
+// Published holds an API server's schemas of the kinds in our group, by "version/Kind".
 type Published map[string]schema
 
-// ReadPublished reads what an API server publishes about our kinds. Everyone who is authenticated may.
+// ReadPublished reads the schemas that an API server publishes for our kinds. Every authenticated user may read them.
 func ReadPublished(client openapi.Client) (Published, error) {
 	paths, err := client.Paths()
 	if err != nil {
-		return nil, fmt.Errorf("read which schemas the API server publishes: %w", err)
+		return nil, fmt.Errorf("list the schemas that the API server publishes: %w", err)
 	}
 	definitions, err := crds.All()
 	if err != nil {
@@ -80,7 +80,7 @@ func ReadPublished(client openapi.Client) (Published, error) {
 	return published, nil
 }
 
-// groupVersions are the paths of all versions of the definitions below that of the schemas.
+// groupVersions returns the paths, below the path of the schemas, of all versions of the definitions.
 func groupVersions(definitions map[string]*apiextensionsv1.CustomResourceDefinition) []string {
 	all := map[string]bool{}
 	for _, definition := range definitions {
@@ -91,8 +91,9 @@ func groupVersions(definitions map[string]*apiextensionsv1.CustomResourceDefinit
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Older says what of this build's CustomResourceDefinitions an API server does not have, by their names: fields that it
-// would drop, and values that it would refuse. Nothing means that they are as new as the build, or newer.
+// Older returns what an API server lacks of this build's CustomResourceDefinitions, by their names: fields that it
+// would drop, and values that it would refuse. An empty result means that the definitions are as new as the build, or
+// newer.
 func Older(published Published, definitions map[string]*apiextensionsv1.CustomResourceDefinition) map[string][]string {
 	older := map[string][]string{}
 	for name, definition := range definitions {
@@ -115,7 +116,7 @@ func Older(published Published, definitions map[string]*apiextensionsv1.CustomRe
 	return older
 }
 
-// missingIn are the paths below one that a published schema lacks.
+// missingIn returns the paths below a path that a published schema lacks.
 func missingIn(there schema, ours *apiextensionsv1.JSONSchemaProps, path string) []string {
 	if ours == nil || there.PreserveUnknownFields || there.Ref != "" || len(there.AllOf) > 0 {
 		return nil
@@ -145,7 +146,7 @@ func missingIn(there schema, ours *apiextensionsv1.JSONSchemaProps, path string)
 	return missing
 }
 
-// judgeDefinitions says whether the CustomResourceDefinitions are as new as the build.
+// judgeDefinitions checks that the CustomResourceDefinitions are as new as the build.
 func judgeDefinitions(published Published, unread error) []Finding {
 	const subject = "CustomResourceDefinitions"
 	if unread != nil {
@@ -171,7 +172,7 @@ func judgeDefinitions(published Published, unread error) []Finding {
 		findings = append(findings, bad(subject, remedyDefinitions, "%s is older than this build: it lacks %s%s", name, listed(missing[:min(most, len(missing))]), more))
 	}
 	if len(findings) == 0 {
-		findings = append(findings, good(subject, "all %d as this build needs them", len(definitions)))
+		findings = append(findings, good(subject, "all %d are as new as this build", len(definitions)))
 	}
 	return findings
 }

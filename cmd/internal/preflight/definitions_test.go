@@ -10,7 +10,7 @@ import (
 	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// publishedOf is what an API server publishes that has these definitions.
+// publishedOf returns what an API server with these definitions publishes.
 func publishedOf(t *testing.T, definitions map[string]*apiextensionsv1.CustomResourceDefinition) Published {
 	t.Helper()
 	published := Published{}
@@ -36,7 +36,7 @@ func own(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	return all
 }
 
-// fieldsOf are the fields of spec in each version of a definition, to be changed.
+// fieldsOf returns the fields of spec or status in each version of a definition, to be changed.
 func fieldsOf(definition *apiextensionsv1.CustomResourceDefinition, field string) []map[string]apiextensionsv1.JSONSchemaProps {
 	var all []map[string]apiextensionsv1.JSONSchemaProps
 	for i := range definition.Spec.Versions {
@@ -57,7 +57,7 @@ func TestDefinitionsOfANewerBuildAreNotOlder(t *testing.T) {
 	require.Empty(t, Older(publishedOf(t, newer), own(t)))
 }
 
-func TestDefinitionsAreOlderWhereTheyLackWhatTheBuildHas(t *testing.T) {
+func TestDefinitionsAreOlderIfTheyLackFieldsOrValuesOfTheBuild(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(all map[string]*apiextensionsv1.CustomResourceDefinition)
 		older  map[string][]string
@@ -94,7 +94,7 @@ func TestDefinitionsAreOlderWhereTheyLackWhatTheBuildHas(t *testing.T) {
 	}
 }
 
-func TestAMissingDefinitionIsCalledMissing(t *testing.T) {
+func TestAMissingDefinitionIsReportedAsMissing(t *testing.T) {
 	there := own(t)
 	delete(there, crds.Watchers)
 	findings := judgeDefinitions(publishedOf(t, there), nil)

@@ -9,13 +9,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// Facts are what a check has read. An error beside a fact says why it could not be read.
+// Facts are the results of reading. An error beside a fact is why it could not be read.
 type Facts struct {
 	// APIServer is the version of the control plane's API server.
 	APIServer    string
 	APIServerErr error
 
-	// Skew is how far this machine's clock is before the API server's; it is known to a second or so.
+	// Skew is how far this machine's clock is ahead of the API server's. It is accurate to about a second.
 	Skew      time.Duration
 	SkewKnown bool
 
@@ -23,7 +23,7 @@ type Facts struct {
 
 	Rights []ReviewedRight
 
-	// Kinds are those of others that are needed.
+	// Kinds are the required kinds of other projects.
 	Kinds []KindFacts
 
 	Published    Published
@@ -31,7 +31,7 @@ type Facts struct {
 
 	Temporal TemporalFacts
 
-	// Registry is nil where none is configured.
+	// Registry is nil if no registry is configured.
 	Registry *RegistryFacts
 
 	// Now is when the access Secrets were tried.
@@ -40,15 +40,15 @@ type Facts struct {
 	AccessErr error
 }
 
-// SettingsFacts say what the other facts are about.
+// SettingsFacts describe where the settings come from.
 type SettingsFacts struct {
-	// Record is the namespace and name of the record that has the settings; empty if the flags alone count.
+	// Record is the namespace and name of the record with the settings; empty if only the flags are used.
 	Record string
-	// Err is why the record could not be read, or not be used.
+	// Err is why the record could not be read or used.
 	Err error
 }
 
-// ReviewedRight is a right that is needed, and whether the account has it.
+// ReviewedRight is a required right, and whether the account has it.
 type ReviewedRight struct {
 	Asked   authorizationv1.ResourceAttributes
 	Why     string
@@ -56,10 +56,10 @@ type ReviewedRight struct {
 	Err     error
 }
 
-// TemporalFacts are what Temporal said of itself.
+// TemporalFacts are Temporal's answers.
 type TemporalFacts struct {
 	Address, Namespace string
-	// Err is why nothing could be asked.
+	// Err is why Temporal could not be asked.
 	Err error
 
 	Cluster    *workflowservice.GetClusterInfoResponse
@@ -67,32 +67,32 @@ type TemporalFacts struct {
 
 	described describedNamespace
 
-	// MissingAttributes are search attributes that have to be registered, WrongAttributes those of another type.
+	// MissingAttributes are search attributes to register. WrongAttributes have another type.
 	MissingAttributes, WrongAttributes []string
 	AttributesErr                      error
 
-	// Owner is whose the namespace is, nil where it is nobody's yet; Own is who asks.
+	// Owner is the owner of the namespace, nil if it has none yet. Own is this instance.
 	Owner      *Owner
 	OwnerSince time.Time
 	OwnerErr   error
 	Own        Owner
 }
 
-// RegistryFacts are what the registry said.
+// RegistryFacts are the registry's answers.
 type RegistryFacts struct {
 	Host string
-	// Credentials says which Secret they are from; empty for none.
+	// Credentials is the Secret with the credentials; empty for none.
 	Credentials string
 	Err         error
-	// Refused tells that the registry answered, and took the credentials for wrong.
+	// Refused is true if the registry answered and rejected the credentials.
 	Refused bool
 }
 
-// AccessFacts are what a remote cluster said to its access Secret.
+// AccessFacts are the result of a request to a remote cluster with its access Secret.
 type AccessFacts struct {
-	// Secret is the namespace and name of the Secret, Kyma that of the Kyma.
+	// Secret is the namespace and name of the Secret, and Kyma the name of its Kyma.
 	Secret, Kyma string
-	// Validity is for how long its credentials are valid, where it could be read.
+	// Validity is how long the credentials are valid, if that could be read.
 	Validity clusters.Validity
 	Err      error
 }

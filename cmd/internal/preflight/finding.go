@@ -1,6 +1,11 @@
-// Package preflight finds out whether Lifecycle Manager has all that it needs: at start, where a process refuses what can
-// only go wrong later (Start), and for people before and after the installation (Check). What is found is read first
-// (Facts) and judged then (Judge), which asks nobody.
+// Package preflight checks that Lifecycle Manager has everything it needs.
+//
+//	Start           runs when a process starts, and refuses what could only fail later
+//	Collect, Judge  run for `lifecycle-manager check`, before and after an installation
+//
+// Reading and judging are separate. Collect reads Facts from the control plane, Temporal, the registry and remote
+// clusters. A failed read is a fact as well. Judge turns Facts into Findings and makes no requests, so it is tested
+// without servers.
 package preflight
 
 import (
@@ -10,7 +15,7 @@ import (
 	"slices"
 )
 
-// Result is how a finding is.
+// Result is the result of a finding.
 type Result string
 
 // Results.
@@ -20,12 +25,12 @@ const (
 	Failed  Result = "failed"
 )
 
-// Finding is what was found about one subject.
+// Finding is the result of checking one subject.
 type Finding struct {
 	Subject string `json:"subject"`
 	Result  Result `json:"result"`
 	Message string `json:"message"`
-	// Remedy is what can be done about it; empty where nothing need be.
+	// Remedy is what can be done; empty if nothing need be done.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -41,19 +46,19 @@ func bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Subject: subject, Result: Failed, Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// Report is all that was found.
+// Report holds all findings.
 type Report struct {
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 }
 
-// NewReport is a report of findings; it is OK where none failed.
+// NewReport returns a report of findings. It is OK if none failed.
 func NewReport(findings []Finding) Report {
 	failed := slices.ContainsFunc(findings, func(f Finding) bool { return f.Result == Failed })
 	return Report{OK: !failed, Findings: findings}
 }
 
-// Count is how many findings have a result.
+// Count returns the number of findings with a result.
 func (r Report) Count(result Result) int {
 	count := 0
 	for _, finding := range r.Findings {
@@ -64,14 +69,14 @@ func (r Report) Count(result Result) int {
 	return count
 }
 
-// WriteJSON writes the report for machines.
+// WriteJSON writes the report for programs.
 func (r Report) WriteJSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
 }
 
-// WriteText writes a line for each finding, and below it what can be done.
+// WriteText writes a line for each finding, and its remedy below.
 func (r Report) WriteText(out io.Writer) error {
 	marks := map[Result]string{OK: "✔", Warning: "!", Failed: "✗"}
 	for _, finding := range r.Findings {

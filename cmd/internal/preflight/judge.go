@@ -20,15 +20,16 @@ import (
 const (
 	// minAPIServer is the first version that checks all rules of our CustomResourceDefinitions.
 	minAPIServer = "1.29"
-	// minTemporal is the oldest version of Temporal's server that tests run on.
+	// minTemporal is the oldest version of Temporal's server that the tests run with.
 	minTemporal = "1.29"
-	// skewWarned and skewFailed are for clocks. A leader counts as missing after 25 s without a sign of it.
+	// skewWarned and skewFailed are limits for differences between clocks. A leader counts as missing after 25 s
+	// without a status.
 	skewWarned, skewFailed = 5 * time.Second, 20 * time.Second
-	// mostOfAKind is how many findings of a kind are listed one by one.
+	// mostOfAKind is how many findings of a kind are listed individually.
 	mostOfAKind = 20
 )
 
-// Judge says what the facts mean, in the order in which things are set up. It asks nobody.
+// Judge returns the findings for the facts, in the order in which an installation is set up. It makes no requests.
 func Judge(facts Facts) []Finding {
 	findings := []Finding{judgeAPIServer(facts)}
 	if facts.APIServerErr == nil {
@@ -57,7 +58,7 @@ func judgeAPIServer(facts Facts) Finding {
 func judgeVersion(subject, text, least string) Finding {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil {
-		return doubtful(subject, "", "its version %q cannot be read", text)
+		return doubtful(subject, "", "the version %q cannot be parsed", text)
 	}
 	if parsed.LessThan(version.MustParseGeneric(least)) {
 		return bad(subject, "upgrade it to "+least+" or later", "version %s is older than %s", text, least)
@@ -69,13 +70,13 @@ func judgeSettings(s SettingsFacts) Finding {
 	const subject = "settings"
 	switch {
 	case apierrors.IsForbidden(s.Err):
-		return doubtful(subject, "ask as an account that may read it, or give the flags that the pods have", "flags and their defaults count: %s", s.Err)
+		return doubtful(subject, "run the check as an account that may read the record, or give the flags that the pods have", "flags and their defaults are used: %s", s.Err)
 	case s.Err != nil:
 		return bad(subject, "give the flag that the message names", "%s", s.Err)
 	case s.Record == "":
-		return good(subject, "flags and their defaults count, since the instance has recorded no settings yet")
+		return good(subject, "flags and their defaults are used, because the instance has recorded no settings yet")
 	}
-	return good(subject, "those in ConfigMap %s, but for flags that are given", s.Record)
+	return good(subject, "from ConfigMap %s, except for flags that are given", s.Record)
 }
 
 func judgeSkew(facts Facts) Finding {
@@ -83,7 +84,7 @@ func judgeSkew(facts Facts) Finding {
 	off := facts.Skew.Abs().Round(time.Second)
 	switch {
 	case !facts.SkewKnown:
-		return doubtful(subject, "", "the API server does not say its time")
+		return doubtful(subject, "", "the API server does not report its time")
 	case off > skewFailed:
 		return bad(subject, remedy, "this machine and the API server are %s apart", off)
 	case off > skewWarned:
@@ -123,15 +124,15 @@ func judgeRights(reviewed []ReviewedRight) []Finding {
 		findings = append(findings, bad(subject, why, "missing: %s %s", strings.Join(missing[on], ", "), what))
 	}
 	if unread > 0 {
-		findings = append(findings, doubtful(subject, "", "%d could not be asked for: %s", unread, unreadErr))
+		findings = append(findings, doubtful(subject, "", "%d could not be checked: %s", unread, unreadErr))
 	}
 	if len(findings) == 0 {
-		findings = append(findings, good(subject, "all %d are there", len(reviewed)))
+		findings = append(findings, good(subject, "all %d are granted", len(reviewed)))
 	}
 	return findings
 }
 
-// describeRight is what a right is to, and why it is needed on a second line.
+// describeRight describes a right. The second line gives the reason why it is needed.
 func describeRight(right ReviewedRight) string {
 	what := right.Asked.Resource
 	if right.Asked.Subresource != "" {
@@ -166,16 +167,16 @@ func judgeTemporal(t TemporalFacts) []Finding {
 func judgeServer(t TemporalFacts) []Finding {
 	const subject = "Temporal"
 	if t.ClusterErr != nil {
-		return []Finding{doubtful(subject, "", "%s answers, and does not say what it is: %s", t.Address, t.ClusterErr)}
+		return []Finding{doubtful(subject, "", "%s answers, but does not report its version: %s", t.Address, t.ClusterErr)}
 	}
 	findings := []Finding{judgeVersion(subject, t.Cluster.GetServerVersion(), minTemporal)}
 	store, shards := t.Cluster.GetPersistenceStore(), t.Cluster.GetHistoryShardCount()
 	switch {
 	case store == "":
 	case store == "sqlite":
-		findings = append(findings, doubtful("Temporal's database", "PostgreSQL, MySQL or Cassandra, for more than a trial", "it is SQLite, with %d history shards", shards))
+		findings = append(findings, doubtful("Temporal's database", "use PostgreSQL, MySQL or Cassandra for more than a trial", "SQLite with %d history shards", shards))
 	case shards > 0 && shards < 4:
-		findings = append(findings, doubtful("Temporal's database", "the number cannot be changed later: set up Temporal with 512, before it has anything to keep", "%s with %d history shards, which bounds how much is done at once", store, shards))
+		findings = append(findings, doubtful("Temporal's database", "set up Temporal with 512 shards before it has data to keep, because the number cannot be changed later", "%s with %d history shards, which limits parallel work", store, shards))
 	default:
 		findings = append(findings, good("Temporal's database", "%s with %d history shards", store, shards))
 	}
@@ -186,11 +187,11 @@ func judgeAttributes(t TemporalFacts) Finding {
 	const subject = "search attributes"
 	switch {
 	case t.AttributesErr != nil:
-		return doubtful(subject, "", "they cannot be listed: %s", t.AttributesErr)
+		return doubtful(subject, "", "cannot be listed: %s", t.AttributesErr)
 	case len(t.WrongAttributes) > 0:
-		return bad(subject, "give this instance a Temporal namespace of its own", "of another type than ours: %s", listed(t.WrongAttributes))
+		return bad(subject, "give this instance a Temporal namespace of its own", "registered with another type: %s", listed(t.WrongAttributes))
 	case len(t.MissingAttributes) > 0:
-		command := "they are registered at start; or: temporal operator search-attribute create --namespace " + t.Namespace
+		command := "the start registers them; or run: temporal operator search-attribute create --namespace " + t.Namespace
 		for _, name := range t.MissingAttributes {
 			command += fmt.Sprintf(" --name %s --type %s", name, kick.TypeOf(name))
 		}
@@ -205,14 +206,14 @@ func judgeOwner(t TemporalFacts) Finding {
 	case t.OwnerErr != nil:
 		return doubtful(subject, "", "%s", t.OwnerErr)
 	case t.Owner == nil:
-		return good(subject, "the Temporal namespace is nobody's yet")
+		return good(subject, "the Temporal namespace has no owner yet")
 	case t.Own.ControlPlane == "":
 		return doubtful(subject, "", "the Temporal namespace belongs to %s", t.Owner)
 	case !t.Owner.Is(t.Own):
 		owned := &OwnedError{Namespace: t.Namespace, Owner: *t.Owner, Since: t.OwnerSince}
 		return bad(subject, owned.Remedy(), "%s", owned)
 	}
-	return good(subject, "the Temporal namespace belongs to it")
+	return good(subject, "the Temporal namespace belongs to this instance")
 }
 
 func judgeRegistry(r *RegistryFacts) Finding {
@@ -228,11 +229,11 @@ func judgeRegistry(r *RegistryFacts) Finding {
 	case r.Host == "":
 		return bad(subject, "the Secret must have one entry in auths of .dockerconfigjson, or one for the registry that --oci-registry-host names", "%s", r.Err)
 	case r.Refused:
-		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses what is asked %s: %s", r.Host, with, r.Err)
+		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses a request %s: %s", r.Host, with, r.Err)
 	case r.Err != nil:
-		return bad(subject, cmp.Or(artifacts.HintOf(r.Err), "check --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here"), "%s: %s", r.Host, r.Err)
+		return bad(subject, cmp.Or(artifacts.HintOf(r.Err), "check --oci-registry-ca-file and --oci-registry-plain-http, and that the registry can be reached from here"), "%s: %s", r.Host, r.Err)
 	}
-	return good(subject, "%s answers, asked %s", r.Host, with)
+	return good(subject, "%s answers a request %s", r.Host, with)
 }
 
 func judgeAccess(access []AccessFacts, unread error) []Finding {
@@ -260,7 +261,7 @@ func judgeAccess(access []AccessFacts, unread error) []Finding {
 	return findings
 }
 
-// judgeExpiry warns of credentials that work still, and should have been renewed by now.
+// judgeExpiry warns about valid credentials that should have been renewed by now.
 func judgeExpiry(access []AccessFacts, now time.Time) []Finding {
 	var findings []Finding
 	expiring := 0
@@ -270,7 +271,7 @@ func judgeExpiry(access []AccessFacts, now time.Time) []Finding {
 		}
 		expiring++
 		if expiring <= mostOfAKind {
-			findings = append(findings, doubtful("access Secret "+each.Secret, "renew the Secret, or see to what rotates it",
+			findings = append(findings, doubtful("access Secret "+each.Secret, "renew the Secret, or repair its rotation",
 				"its %s expires at %s", each.Validity.Of, each.Validity.Until.UTC().Format(time.RFC3339)))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// healthy are facts of which nothing is wrong.
+// healthy returns facts without a problem.
 func healthy(t *testing.T) Facts {
 	t.Helper()
 	owner := Owner{ControlPlane: "uid", Instance: "lifecycle-manager"}
@@ -38,14 +38,14 @@ func healthy(t *testing.T) Facts {
 	}
 }
 
-func TestNothingIsWrongWhereAllIsThere(t *testing.T) {
+func TestAHealthyInstallationHasNoProblems(t *testing.T) {
 	report := NewReport(Judge(healthy(t)))
 	require.True(t, report.OK)
 	require.Zero(t, report.Count(Warning))
 	require.Equal(t, 12, report.Count(OK))
 }
 
-func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
+func TestProblemsAreReportedWithARemedy(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Facts)
 		want   Finding
@@ -63,13 +63,13 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 				f.Settings.Err = apierrors.NewForbidden(kinds.GroupResource{Resource: "configmaps"}, "lifecycle-manager-settings", nil)
 			},
 			Finding{
-				"settings", Warning, `flags and their defaults count: configmaps "lifecycle-manager-settings" is forbidden: <nil>`,
-				"ask as an account that may read it, or give the flags that the pods have",
+				"settings", Warning, `flags and their defaults are used: configmaps "lifecycle-manager-settings" is forbidden: <nil>`,
+				"run the check as an account that may read the record, or give the flags that the pods have",
 			},
 		},
 		"recorded settings": {
 			func(f *Facts) { f.Settings.Record = "kcp-system/lifecycle-manager-settings" },
-			Finding{"settings", OK, "those in ConfigMap kcp-system/lifecycle-manager-settings, but for flags that are given", ""},
+			Finding{"settings", OK, "from ConfigMap kcp-system/lifecycle-manager-settings, except for flags that are given", ""},
 		},
 		"a registry without TLS": {
 			func(f *Facts) {
@@ -102,7 +102,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		},
 		"a right that cannot be asked for": {
 			func(f *Facts) { f.Rights = []ReviewedRight{{Err: errors.New("too many requests")}} },
-			Finding{"rights", Warning, "1 could not be asked for: too many requests", ""},
+			Finding{"rights", Warning, "1 could not be checked: too many requests", ""},
 		},
 		"no definitions": {
 			func(f *Facts) { delete(f.Published, "v1beta2/ModuleReleaseMeta") },
@@ -123,7 +123,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 					GroupVersionKind: kinds.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, Subject: "certificates",
 				}, Err: errors.New("too many requests")}}
 			},
-			Finding{"certificates", Warning, "whether the control plane serves Certificate of cert-manager.io/v1 could not be asked: too many requests", ""},
+			Finding{"certificates", Warning, "check whether the control plane serves Certificate of cert-manager.io/v1: too many requests", ""},
 		},
 		"no Temporal": {
 			func(f *Facts) {
@@ -139,11 +139,11 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 			func(f *Facts) {
 				f.Temporal.Cluster.PersistenceStore, f.Temporal.Cluster.HistoryShardCount = "sqlite", 1
 			},
-			Finding{"Temporal's database", Warning, "it is SQLite, with 1 history shards", "PostgreSQL, MySQL or Cassandra, for more than a trial"},
+			Finding{"Temporal's database", Warning, "SQLite with 1 history shards", "use PostgreSQL, MySQL or Cassandra for more than a trial"},
 		},
 		"a single shard": {
 			func(f *Facts) { f.Temporal.Cluster.HistoryShardCount = 1 },
-			Finding{"Temporal's database", Warning, "postgres12 with 1 history shards, which bounds how much is done at once", "the number cannot be changed later: set up Temporal with 512, before it has anything to keep"},
+			Finding{"Temporal's database", Warning, "postgres12 with 1 history shards, which limits parallel work", "set up Temporal with 512 shards before it has data to keep, because the number cannot be changed later"},
 		},
 		"no Temporal namespace": {
 			func(f *Facts) { f.Temporal.described.err = serviceerror.NewNamespaceNotFound("fleet") },
@@ -151,21 +151,21 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		},
 		"no retention": {
 			func(f *Facts) { f.Temporal.described.retention = time.Minute },
-			Finding{"Temporal namespace", Warning, "fleet keeps ended workflows for 1m0s only: their histories are gone when somebody asks for them", "temporal operator namespace update --namespace fleet --retention 72h"},
+			Finding{"Temporal namespace", Warning, "fleet keeps closed workflows for only 1m0s, so their histories are soon gone", "temporal operator namespace update --namespace fleet --retention 72h"},
 		},
 		"search attributes that are missing": {
 			func(f *Facts) { f.Temporal.MissingAttributes = []string{"KymaName", "FailingModules"} },
-			Finding{"search attributes", Warning, "not registered yet: KymaName, FailingModules", "they are registered at start; or: temporal operator search-attribute create --namespace fleet --name KymaName --type Keyword --name FailingModules --type KeywordList"},
+			Finding{"search attributes", Warning, "not registered yet: KymaName, FailingModules", "the start registers them; or run: temporal operator search-attribute create --namespace fleet --name KymaName --type Keyword --name FailingModules --type KeywordList"},
 		},
 		"search attributes of another type": {
 			func(f *Facts) { f.Temporal.WrongAttributes = []string{"KymaName"} },
-			Finding{"search attributes", Failed, "of another type than ours: KymaName", "give this instance a Temporal namespace of its own"},
+			Finding{"search attributes", Failed, "registered with another type: KymaName", "give this instance a Temporal namespace of its own"},
 		},
 		"credentials that are refused": {
 			func(f *Facts) {
 				*f.Registry = RegistryFacts{Host: "registry.example.com", Credentials: "pull", Err: errors.New("401 Unauthorized"), Refused: true}
 			},
-			Finding{"registry", Failed, "registry.example.com refuses what is asked with the credentials of Secret pull: 401 Unauthorized", "renew the Secret that --oci-registry-cred-secret names"},
+			Finding{"registry", Failed, "registry.example.com refuses a request with the credentials of Secret pull: 401 Unauthorized", "renew the Secret that --oci-registry-cred-secret names"},
 		},
 		"credentials that do not say for which registry": {
 			func(f *Facts) {
@@ -184,7 +184,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 				f.Now = time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
 				f.Access[0].Validity = clusters.Validity{Of: "client certificate", From: f.Now.AddDate(-1, 0, 0), Until: f.Now.AddDate(0, 0, 3)}
 			},
-			Finding{"access Secret kcp-system/a", Warning, "its client certificate expires at 2026-11-28T00:00:00Z", "renew the Secret, or see to what rotates it"},
+			Finding{"access Secret kcp-system/a", Warning, "its client certificate expires at 2026-11-28T00:00:00Z", "renew the Secret, or repair its rotation"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 	}
 }
 
-func TestWithoutRegistryOrAccessSecretsNothingIsWrong(t *testing.T) {
+func TestAMissingRegistryAndMissingAccessSecretsAreNoProblem(t *testing.T) {
 	facts := healthy(t)
 	facts.Registry, facts.Access = nil, nil
 	require.True(t, NewReport(Judge(facts)).OK)

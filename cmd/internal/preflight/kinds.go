@@ -10,21 +10,21 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// NeededKind is a kind of somebody else's that the control plane must serve.
+// NeededKind is a kind of another project that the control plane must serve.
 type NeededKind struct {
 	kinds.GroupVersionKind
-	// Subject is what it is part of, Flag what needs it, and Remedy what can be done where it is missing.
+	// Subject is the project of the kind, Flag the flag that requires it, and Remedy what can be done if it is missing.
 	Subject, Flag, Remedy string
 }
 
-// KindFacts is a kind that is needed, and whether it is served.
+// KindFacts is a required kind, and whether it is served.
 type KindFacts struct {
 	NeededKind
 	Served bool
 	Err    error
 }
 
-// askForKinds asks which kinds are served. Everyone who is authenticated may.
+// askForKinds checks which kinds are served. Every authenticated user may ask that.
 func askForKinds(needed []NeededKind, api discovery.ServerResourcesInterface) []KindFacts {
 	all := make([]KindFacts, 0, len(needed))
 	for _, each := range needed {
@@ -42,15 +42,15 @@ func askForKinds(needed []NeededKind, api discovery.ServerResourcesInterface) []
 	return all
 }
 
-// judgeKinds says of each kind that is needed whether it is there. Whether the account may read and write it is among the
-// rights.
+// judgeKinds reports for each required kind whether it is served. The rights to read and write it are checked
+// separately.
 func judgeKinds(facts []KindFacts) []Finding {
 	findings := make([]Finding, 0, len(facts))
 	for _, each := range facts {
 		name := fmt.Sprintf("%s of %s", each.Kind, each.GroupVersion())
 		switch {
 		case each.Err != nil:
-			findings = append(findings, doubtful(each.Subject, "", "whether the control plane serves %s could not be asked: %s", name, each.Err))
+			findings = append(findings, doubtful(each.Subject, "", "check whether the control plane serves %s: %s", name, each.Err))
 		case !each.Served:
 			findings = append(findings, bad(each.Subject, each.Remedy, "%s needs %s, which the control plane does not serve", each.Flag, name))
 		default:

@@ -10,7 +10,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func TestWhatIsServedIsAskedByKindAndVersion(t *testing.T) {
+func TestKindsAreCheckedByVersion(t *testing.T) {
 	api := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 	api.Resources = []*metav1.APIResourceList{{GroupVersion: "networking.istio.io/v1", APIResources: []metav1.APIResource{{Name: "gateways", Kind: "Gateway"}}}}
 	kind := func(group, version, kind string) NeededKind {

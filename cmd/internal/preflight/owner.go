@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// OwnerWorkflow is the id of the workflow that says whose a Temporal namespace is. It never does anything: its first
-	// task is a hundred years away, and nobody polls its queue. Temporal keeps it as long as the namespace, allows one of
-	// its id, and asks for no other right than to start workflows.
+	// OwnerWorkflow is the id of the workflow that records the owner of a Temporal namespace. It never does anything:
+	// its first task is a hundred years away, and no worker polls its queue. Temporal keeps it as long as the
+	// namespace, allows only one workflow with this id, and requires no other right than to start workflows.
 	OwnerWorkflow = "lifecycle-manager-instance"
 	ownerType     = "LifecycleManagerInstance"
 	ownerQueue    = "lifecycle-manager-instance"
@@ -27,14 +27,14 @@ const (
 type Owner struct {
 	// ControlPlane is the uid of the control plane's namespace kube-system.
 	ControlPlane string `json:"controlPlane"`
-	// Instance is its name in that control plane (--managed-by).
+	// Instance is the name of the instance in that control plane (--managed-by).
 	Instance string `json:"instance"`
-	// Namespace is where its settings are recorded and its lease is: two releases of one name are told apart by it. It is
-	// empty where it is not known, as in what builds before it have registered.
+	// Namespace is the namespace of the instance's settings and Lease. It distinguishes two releases of the same name.
+	// It is empty if unknown, as in registrations of earlier builds.
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// String names an owner for people.
+// String returns the owner for people.
 func (o Owner) String() string {
 	name := fmt.Sprintf("%s of the control plane whose kube-system has the uid %s", o.Instance, o.ControlPlane)
 	if o.Namespace == "" {
@@ -43,19 +43,19 @@ func (o Owner) String() string {
 	return name + ", in its namespace " + o.Namespace
 }
 
-// Is tells whether both are the same instance, as far as is known.
+// Is reports whether both are the same instance, as far as is known.
 func (o Owner) Is(other Owner) bool {
 	return o.ControlPlane == other.ControlPlane && o.Instance == other.Instance &&
 		(o.Namespace == other.Namespace || o.Namespace == "" || other.Namespace == "")
 }
 
-// Workflows are what is asked of Temporal to claim a namespace; a client.Client is one.
+// Workflows holds the methods of a Temporal client that claim a namespace.
 type Workflows interface {
 	ExecuteWorkflow(ctx context.Context, options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
 }
 
-// OwnedError says that a Temporal namespace belongs to another instance.
+// OwnedError reports that a Temporal namespace belongs to another instance.
 type OwnedError struct {
 	Namespace string
 	Owner     Owner
@@ -64,22 +64,22 @@ type OwnedError struct {
 
 // Error implements error.
 func (e *OwnedError) Error() string {
-	return fmt.Sprintf("the Temporal namespace %s belongs to another instance since %s: %s", e.Namespace, e.Since.UTC().Format(time.RFC3339), e.Owner)
+	return fmt.Sprintf("the Temporal namespace %s belongs to another instance (since %s): %s", e.Namespace, e.Since.UTC().Format(time.RFC3339), e.Owner)
 }
 
-// Remedy is what can be done about it.
+// Remedy returns what can be done about the error.
 func (e *OwnedError) Remedy() string {
-	return fmt.Sprintf("give this instance a Temporal namespace of its own (TEMPORAL_NAMESPACE); only if that instance is gone for good: temporal workflow terminate --namespace %s --workflow-id %s",
+	return fmt.Sprintf("give this instance a Temporal namespace of its own (TEMPORAL_NAMESPACE); only if the other instance no longer exists, run: temporal workflow terminate --namespace %s --workflow-id %s",
 		e.Namespace, OwnerWorkflow)
 }
 
-// Claim makes a Temporal namespace the owner's, unless it is another's, which is an OwnedError.
+// Claim makes a Temporal namespace the owner's. It returns an OwnedError if the namespace belongs to another instance.
 func Claim(ctx context.Context, temporal Workflows, namespace string, owner Owner) error {
 	_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: OwnerWorkflow, TaskQueue: ownerQueue, StartDelay: ownerDelay, WorkflowExecutionErrorWhenAlreadyStarted: true,
 		Memo:          map[string]any{memoOwner: owner},
 		StaticSummary: "This namespace belongs to " + owner.String(),
-		StaticDetails: "It never runs. It keeps other instances of Lifecycle Manager from working in this namespace; end it when this instance is gone for good.",
+		StaticDetails: "This workflow never runs. It keeps other instances of Lifecycle Manager from working in this namespace. Terminate it when this instance no longer exists.",
 	}, ownerType)
 	if err == nil {
 		return nil
@@ -98,7 +98,7 @@ func Claim(ctx context.Context, temporal Workflows, namespace string, owner Owne
 	return nil
 }
 
-// OwnerOf returns whose the namespace is, nil where it is nobody's, and since when.
+// OwnerOf returns the owner of the namespace and since when it has it; nil if there is no owner.
 func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error) {
 	described, err := temporal.DescribeWorkflow(ctx, OwnerWorkflow, "")
 	var unknown *serviceerror.NotFound
@@ -106,7 +106,7 @@ func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error)
 		return nil, time.Time{}, nil
 	}
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("read whose the Temporal namespace is: %w", err)
+		return nil, time.Time{}, fmt.Errorf("read the owner of the Temporal namespace: %w", err)
 	}
 	info := described.RawResponse.GetWorkflowExecutionInfo()
 	if info.GetCloseTime() != nil {
@@ -119,7 +119,7 @@ func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error)
 func ownerIn(memo *commonpb.Memo) (*Owner, error) {
 	owner := &Owner{}
 	if err := converter.GetDefaultDataConverter().FromPayload(memo.GetFields()[memoOwner], owner); err != nil {
-		return nil, fmt.Errorf("read whose the Temporal namespace is in the memo of workflow %s: %w", OwnerWorkflow, err)
+		return nil, fmt.Errorf("read the owner of the Temporal namespace in the memo of workflow %s: %w", OwnerWorkflow, err)
 	}
 	return owner, nil
 }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// namespace is one of Temporal that knows the workflow of its owner alone.
+// namespace is a Temporal namespace that knows only the workflow of its owner.
 type namespace struct {
 	memo   *commonpb.Memo
 	closed bool
@@ -28,7 +28,7 @@ func (n *namespace) ExecuteWorkflow(_ context.Context, options client.StartWorkf
 		return nil, n.denied
 	}
 	if n.memo != nil && !n.closed {
-		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("there is one", "", "")
+		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "", "")
 	}
 	owner, err := converter.GetDefaultDataConverter().ToPayload(options.Memo[memoOwner])
 	n.memo, n.closed = &commonpb.Memo{Fields: map[string]*commonpb.Payload{memoOwner: owner}}, false
@@ -38,7 +38,7 @@ func (n *namespace) ExecuteWorkflow(_ context.Context, options client.StartWorkf
 
 func (n *namespace) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
 	if n.memo == nil {
-		return nil, serviceerror.NewNotFound("there is none")
+		return nil, serviceerror.NewNotFound("not found")
 	}
 	info := &workflowpb.WorkflowExecutionInfo{Memo: n.memo, StartTime: timestamppb.New(time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC))}
 	if n.closed {
@@ -47,11 +47,11 @@ func (n *namespace) DescribeWorkflow(context.Context, string, string) (*client.W
 	return &client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}}, nil
 }
 
-func TestANamespaceBelongsToWhoClaimsItFirst(t *testing.T) {
+func TestANamespaceBelongsToTheFirstClaimant(t *testing.T) {
 	server := &namespace{}
 	first := Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager", Namespace: "kcp-system"}
 	for range 3 {
-		require.NoError(t, Claim(t.Context(), server, "fleet", first), "also again")
+		require.NoError(t, Claim(t.Context(), server, "fleet", first), "claiming again succeeds")
 	}
 	require.Equal(t, 1, server.starts)
 	for name, other := range map[string]Owner{
@@ -63,24 +63,24 @@ func TestANamespaceBelongsToWhoClaimsItFirst(t *testing.T) {
 			var owned *OwnedError
 			require.ErrorAs(t, Claim(t.Context(), server, "fleet", other), &owned)
 			require.Equal(t, first, owned.Owner)
-			require.Equal(t, "the Temporal namespace fleet belongs to another instance since 2026-11-24T03:00:00Z: "+
+			require.Equal(t, "the Temporal namespace fleet belongs to another instance (since 2026-11-24T03:00:00Z): "+
 				"lifecycle-manager of the control plane whose kube-system has the uid uid-1, in its namespace kcp-system", owned.Error())
 			require.Contains(t, owned.Remedy(), "temporal workflow terminate --namespace fleet --workflow-id lifecycle-manager-instance")
 		})
 	}
 }
 
-// An upgrade must not be refused for what the build before it did not register.
-func TestAnOwnerThatABuildBeforeHasRegisteredIsTheSame(t *testing.T) {
+// An upgrade must not be refused because the previous build registered less.
+func TestAnOwnerRegisteredByAnEarlierBuildIsTheSame(t *testing.T) {
 	server := &namespace{}
 	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager"}))
 	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager", Namespace: "kcp-system"}))
 	var owned *OwnedError
 	require.ErrorAs(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "second", Namespace: "kcp-system"}), &owned)
-	require.Equal(t, 1, server.starts, "it is not registered again")
+	require.Equal(t, 1, server.starts, "the owner is not registered again")
 }
 
-func TestANamespaceWhoseOwnerWasEndedCanBeClaimed(t *testing.T) {
+func TestANamespaceCanBeClaimedAfterItsOwnerWasTerminated(t *testing.T) {
 	server := &namespace{}
 	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "gone", Instance: "lifecycle-manager"}))
 	server.closed = true
@@ -94,7 +94,7 @@ func TestANamespaceWhoseOwnerWasEndedCanBeClaimed(t *testing.T) {
 	require.Equal(t, &successor, owner)
 }
 
-func TestWhoMayNotRegisterIsToldSo(t *testing.T) {
+func TestAFailedRegistrationIsReported(t *testing.T) {
 	server := &namespace{denied: serviceerror.NewPermissionDenied("no", "")}
 	err := Claim(t.Context(), server, "fleet", Owner{})
 	require.ErrorContains(t, err, "register this instance in the Temporal namespace fleet")

@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-// AskRegistry asks the registry at an address, which may end with a path, as the options say, with credentials of a Secret
-// or without any. Nothing is pulled.
+// AskRegistry sends a request to the registry at an address, which may end with a path. secret is the Secret of the
+// credentials; empty without credentials. Nothing is pulled.
 func AskRegistry(ctx context.Context, address string, options artifacts.Options, secret string) RegistryFacts {
 	host, _, _ := strings.Cut(address, "/")
 	facts := RegistryFacts{Host: host, Credentials: secret}
@@ -37,12 +37,12 @@ func askRegistry(ctx context.Context, host string, options artifacts.Options) er
 	}
 	registry, err := name.NewRegistry(host, how...)
 	if err != nil {
-		return fmt.Errorf("the host of the registry: %w", err)
+		return fmt.Errorf("parse the host of the registry: %w", err)
 	}
 	credentials := authn.Anonymous
 	if options.Keychain != nil {
 		if credentials, err = options.Keychain.Resolve(registry); err != nil {
-			return fmt.Errorf("the credentials for it: %w", err)
+			return fmt.Errorf("read the credentials for the registry: %w", err)
 		}
 	}
 	plain, isPlain := http.DefaultTransport.(*http.Transport)
@@ -52,7 +52,7 @@ func askRegistry(ctx context.Context, host string, options artifacts.Options) er
 	plain = plain.Clone()
 	defer plain.CloseIdleConnections()
 	plain.TLSClientConfig = &tls.Config{RootCAs: options.RootCAs, MinVersion: tls.VersionTLS12}
-	// A token is fetched here; a password is sent with the request only.
+	// This request fetches a token. A password is only sent with the next request.
 	authorized, err := transport.NewWithContext(ctx, registry, credentials, artifacts.TLSOnly(plain, options.PlainHTTPHosts), nil)
 	if err != nil {
 		return err

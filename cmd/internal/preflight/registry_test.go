@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/registry/artifacts"
 )
 
-func TestARegistryIsAskedWithTheCredentials(t *testing.T) {
+func TestTheRegistryIsCheckedWithTheCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "right" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="here"`)
@@ -40,7 +40,7 @@ func TestARegistryIsAskedWithTheCredentials(t *testing.T) {
 	require.True(t, AskRegistry(t.Context(), host, options, "").Refused)
 
 	options.PlainHTTPHosts = nil
-	require.Contains(t, artifacts.HintOf(AskRegistry(t.Context(), host, options, "").Err), "--oci-registry-plain-http", "as layers would be asked for")
+	require.Contains(t, artifacts.HintOf(AskRegistry(t.Context(), host, options, "").Err), "--oci-registry-plain-http", "the same rules as for layers apply")
 	options.PlainHTTPHosts = []string{host}
 
 	server.Close()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ServerClock reads the time off the answers of an API server: clocks of processes in its cluster agree with it, while
-// that of a laptop may be minutes off.
+// ServerClock reads the time from the answers of an API server. The clocks of processes in its cluster agree with it,
+// while a laptop's clock may be minutes off.
 type ServerClock struct {
 	mu   sync.Mutex
 	time time.Time
 }
 
-// Now is the time of the last answer, and this machine's before the first.
+// Now returns the time of the last answer, and this machine's time before the first answer.
 func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -23,14 +23,14 @@ func (c *ServerClock) Now() time.Time {
 	return c.time
 }
 
-// Last is the time of the last answer, zero before the first.
+// Last returns the time of the last answer; zero before the first.
 func (c *ServerClock) Last() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.time
 }
 
-// Follow lets a transport set the clock.
+// Follow returns a transport that sets the clock.
 func (c *ServerClock) Follow(next http.RoundTripper) http.RoundTripper {
 	return clockedTransport{next: next, clock: c}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/fleet/clusters"
 )
 
-// Temporal is what a start asks of Temporal; a Temporal client is one.
+// Temporal holds the methods of a Temporal client that a start uses.
 type Temporal interface {
 	Workflows
 	WorkflowService() workflowservice.WorkflowServiceClient
@@ -31,18 +31,19 @@ type Starting struct {
 	ControlPlane client.Client
 	Schemas      openapi.Client
 	Temporal     Temporal
-	// Namespace is that of Temporal.
+	// Namespace is the Temporal namespace.
 	Namespace string
-	// Instance is the name of the instance in its control plane, Release the namespace of its record, whoever writes it.
+	// Instance is the name of the instance in its control plane. Release is the namespace of its record, whichever
+	// process writes it.
 	Instance, Release string
-	// Record is where its settings are recorded; empty for a process that only reads them.
+	// Record is the record of the instance's settings; empty for a process that only reads it.
 	Record types.NamespacedName
-	// DefinitionsWithin is how long to wait for CustomResourceDefinitions that are missing or older: an API server
-	// publishes what was just applied a moment later.
+	// DefinitionsWithin is how long to wait for missing or older CustomResourceDefinitions, because an API server
+	// publishes applied definitions a moment later.
 	DefinitionsWithin time.Duration
 }
 
-// RefusedError says why a process does not start.
+// RefusedError is why a process does not start.
 type RefusedError struct{ Findings []Finding }
 
 // Error implements error.
@@ -58,9 +59,9 @@ func (e *RefusedError) Error() string {
 	return "not started: " + strings.Join(said, "; ")
 }
 
-// Start refuses, as a RefusedError, what can only go wrong later: CustomResourceDefinitions that are missing or older than
-// this build, a namespace that is missing in the control plane or in Temporal, and a Temporal namespace that another
-// instance works in. Otherwise the Temporal namespace is this instance's from then on.
+// Start returns a RefusedError if the process could only fail later: CustomResourceDefinitions are missing or older
+// than this build, a namespace is missing in the control plane or in Temporal, or another instance works in the
+// Temporal namespace. Otherwise Start claims the Temporal namespace for this instance.
 func Start(ctx context.Context, s Starting) error {
 	if refused := judgeNamespace(s.Namespace, describeNamespace(ctx, s.Temporal, s.Namespace)); refused.Result == Failed {
 		return &RefusedError{Findings: []Finding{refused}}
@@ -73,7 +74,7 @@ func Start(ctx context.Context, s Starting) error {
 	}
 	uid, err := clusters.UIDOf(ctx, s.ControlPlane)
 	if err != nil {
-		return fmt.Errorf("find out which control plane this is: %w", err)
+		return fmt.Errorf("read the identity of the control plane: %w", err)
 	}
 	err = Claim(ctx, s.Temporal, s.Namespace, Owner{ControlPlane: string(uid), Instance: s.Instance, Namespace: s.Release})
 	var owned *OwnedError
@@ -99,8 +100,8 @@ func (s Starting) awaitDefinitions(ctx context.Context) error {
 	return err
 }
 
-// missingNamespace is what is wrong where the settings of the instance cannot be recorded for lack of a namespace. Whether
-// it is there is asked by creating the record without doing so, since that right is needed anyway; who lacks it is told so
+// missingNamespace returns a finding if the settings of the instance cannot be recorded because a namespace is missing.
+// It checks by a dry-run creation of the record, because that right is needed anyway. A missing right is reported
 // later, with the reason.
 func missingNamespace(ctx context.Context, controlPlane client.Client, record types.NamespacedName) *Finding {
 	if record.Name == "" {
@@ -111,11 +112,11 @@ func missingNamespace(ctx context.Context, controlPlane client.Client, record ty
 	if !apierrors.IsNotFound(err) {
 		return nil
 	}
-	missing := bad("namespace "+record.Namespace, "kubectl create namespace "+record.Namespace, "the namespace %s, in which the settings of this instance are recorded, is missing in the control plane", record.Namespace)
+	missing := bad("namespace "+record.Namespace, "kubectl create namespace "+record.Namespace, "the namespace %s for the settings of this instance is missing in the control plane", record.Namespace)
 	return &missing
 }
 
-// describedNamespace is what Temporal says of a namespace.
+// describedNamespace is Temporal's description of a namespace.
 type describedNamespace struct {
 	retention time.Duration
 	err       error
@@ -126,7 +127,7 @@ func describeNamespace(ctx context.Context, temporal Temporal, namespace string)
 	return describedNamespace{retention: described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), err: err}
 }
 
-// judgeNamespace says whether the Temporal namespace is there. One that may not be asked for may be there.
+// judgeNamespace returns whether the Temporal namespace exists. A namespace that may not be described may exist.
 func judgeNamespace(namespace string, described describedNamespace) Finding {
 	const subject = "Temporal namespace"
 	var missing *serviceerror.NamespaceNotFound
@@ -135,14 +136,14 @@ func judgeNamespace(namespace string, described describedNamespace) Finding {
 	case errors.As(described.err, &missing):
 		return bad(subject, "temporal operator namespace create --namespace "+namespace+" --retention 72h", "the namespace %s is missing in Temporal", namespace)
 	case errors.As(described.err, &denied):
-		return doubtful(subject, "", "%s: it may not be described", namespace)
+		return doubtful(subject, "", "%s: this client may not describe it", namespace)
 	case described.err != nil:
 		return bad(subject, "", "%s: %s", namespace, described.err)
 	case described.retention < time.Hour:
-		return doubtful(subject, "temporal operator namespace update --namespace "+namespace+" --retention 72h", "%s keeps ended workflows for %s only: their histories are gone when somebody asks for them", namespace, described.retention)
+		return doubtful(subject, "temporal operator namespace update --namespace "+namespace+" --retention 72h", "%s keeps closed workflows for only %s, so their histories are soon gone", namespace, described.retention)
 	}
-	return good(subject, "%s, ended workflows are kept for %s", namespace, described.retention)
+	return good(subject, "%s, keeps closed workflows for %s", namespace, described.retention)
 }
 
-// listed are texts in a sentence.
+// listed joins texts for a sentence.
 func listed(texts []string) string { return strings.Join(texts, ", ") }

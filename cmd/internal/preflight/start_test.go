@@ -22,11 +22,11 @@ func TestAMissingNamespaceIsFoundWithoutTheRightToReadIt(t *testing.T) {
 		record types.NamespacedName
 		says   string
 	}{
-		"it is missing":                       {apierrors.NewNotFound(apischema.GroupResource{Resource: "namespaces"}, "kcp-system"), record, "the namespace kcp-system, in which the settings of this instance are recorded, is missing"},
-		"it is there":                         {nil, record, ""},
-		"the record is there":                 {apierrors.NewAlreadyExists(configMaps, record.Name), record, ""},
-		"the right to create it is missing":   {apierrors.NewForbidden(configMaps, record.Name, nil), record, ""},
-		"a process that only reads is not to": {apierrors.NewNotFound(configMaps, record.Name), types.NamespacedName{}, ""},
+		"it is missing":                            {apierrors.NewNotFound(apischema.GroupResource{Resource: "namespaces"}, "kcp-system"), record, "the namespace kcp-system for the settings of this instance is missing"},
+		"it is there":                              {nil, record, ""},
+		"the record is there":                      {apierrors.NewAlreadyExists(configMaps, record.Name), record, ""},
+		"the right to create it is missing":        {apierrors.NewForbidden(configMaps, record.Name, nil), record, ""},
+		"a process that only reads does not check": {apierrors.NewNotFound(configMaps, record.Name), types.NamespacedName{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			created := 0

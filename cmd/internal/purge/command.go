@@ -1,4 +1,4 @@
-// Package purge is the command that forces the deletion of a Kyma.
+// Package purge implements the command that forces the deletion of a Kyma.
 package purge
 
 import (
@@ -30,17 +30,18 @@ import (
 	kymaflow "github.com/kyma-project/lifecycle-manager/workflows/kyma"
 )
 
-// pollEvery is how often it is asked whether the Kyma is gone.
+// pollEvery is how often the command checks whether the Kyma is gone.
 const pollEvery = 500 * time.Millisecond
 
-// flags are those of the command, besides those of the control plane.
+// flags holds the command's own flags.
 type flags struct {
 	namespace string
 	yes       bool
 	timeout   time.Duration
 }
 
-// NewCommand is `lifecycle-manager purge`. Read makes a client of the control plane from the flags that register adds.
+// NewCommand returns the command `lifecycle-manager purge`. read returns a client for the control plane that the flags
+// of register select.
 func NewCommand(register func(*pflag.FlagSet), read func() (client.Reader, error)) *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
@@ -48,9 +49,9 @@ func NewCommand(register func(*pflag.FlagSet), read func() (client.Reader, error
 		Short: "Force the deletion of a Kyma before its grace period is over",
 		Long: `Force the deletion of a Kyma before its grace period is over.
 
-The Kyma must be under deletion. Finalizers of its modules' custom resources and resources are taken off, what is in
-its cluster is deleted, and what cannot be reached is abandoned. The connection to Temporal comes from the environment,
-as for lifecycle-manager run.`,
+The Kyma must be under deletion. The purge removes the finalizers of its modules' custom resources and resources, deletes
+the objects in its cluster, and abandons what it cannot reach. The connection to Temporal comes from the environment, as
+for lifecycle-manager run.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reader, err := read()
@@ -63,14 +64,14 @@ as for lifecycle-manager run.`,
 	register(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Kyma; default: kcp-system")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for the Kyma's name")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait until the Kyma is gone; 0 does not wait")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait until the Kyma is gone; 0 means not to wait")
 	return cmd
 }
 
 var (
-	errNotBeingDeleted = errors.New("it is not being deleted: delete it first (kubectl delete kyma)")
-	errNameDiffers     = errors.New("that is not its name: nothing was done")
-	errStillThere      = errors.New("it is still there")
+	errNotBeingDeleted = errors.New("the Kyma is not being deleted; delete it first (kubectl delete kyma)")
+	errNameDiffers     = errors.New("the name does not match; nothing was done")
+	errStillThere      = errors.New("the Kyma still exists")
 )
 
 func purgeKyma(ctx context.Context, reader client.Reader, in io.Reader, out io.Writer, f *flags, name string) error {
@@ -104,7 +105,7 @@ func purgeKyma(ctx context.Context, reader client.Reader, in io.Reader, out io.W
 	return awaitGone(ctx, reader, out, kyma, f.timeout)
 }
 
-// planOf says what a purge would force.
+// planOf describes what a purge would force.
 func planOf(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Kyma %s/%s, deleted at %s\n", kyma.Namespace, kyma.Name, kyma.DeletionTimestamp.UTC().Format(time.RFC3339))
@@ -114,7 +115,7 @@ func planOf(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) string {
 	if remote := kyma.Status.Remote; remote != nil {
 		fmt.Fprintf(&b, "cluster %s, remote Kyma %s/%s", cmp.Or(remote.Cluster, "unknown"), remote.Namespace, remote.Name)
 		if remote.Reachable != nil && !*remote.Reachable {
-			fmt.Fprintf(&b, " (cannot be reached: %s; what is there remains there)", remote.Reason)
+			fmt.Fprintf(&b, " (unreachable: %s; its objects remain there)", remote.Reason)
 		}
 		b.WriteString("\n")
 	}
@@ -126,8 +127,8 @@ func planOf(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) string {
 			fmt.Fprintf(&b, "  %s\n", operation.Operation)
 		}
 	}
-	b.WriteString("Finalizers of these modules' custom resources, those of their users included, and of their resources are taken\n" +
-		"off, and all of them are deleted, whatever their operators have not yet cleaned up.\n")
+	b.WriteString("The purge removes the finalizers of these modules' resources and custom resources, including those of users, and\n" +
+		"deletes all of them, whatever their operators have not cleaned up yet.\n")
 	return b.String()
 }
 
@@ -146,7 +147,7 @@ func confirm(in io.Reader, out io.Writer, name string) error {
 	return nil
 }
 
-// requestPurge asks the Kyma's workflow, and starts it where none is open.
+// requestPurge sends the update to the Kyma's workflow, and starts the workflow if none is open.
 func requestPurge(ctx context.Context, ref kick.Ref) (kymaflow.ReconcileResult, error) {
 	var result kymaflow.ReconcileResult
 	connected, _, err := cli.DialTemporal(ctx)
@@ -154,18 +155,18 @@ func requestPurge(ctx context.Context, ref kick.Ref) (kymaflow.ReconcileResult, 
 		return result, err
 	}
 	defer connected.Close()
-	// A run that is about to end refuses, and the next one accepts.
+	// A run that is about to end refuses the update, and the next run accepts it.
 	err = retry.OnError(retry.DefaultBackoff, refusedForNow, func() error {
 		result, err = updatePurge(ctx, connected, ref)
 		return err
 	})
 	if err != nil {
-		return result, fmt.Errorf("ask its workflow: %w", err)
+		return result, fmt.Errorf("send the update to the Kyma's workflow: %w", err)
 	}
 	return result, nil
 }
 
-// refusedForNow tells whether a workflow refused an update that it would accept a moment later.
+// refusedForNow reports whether a workflow refused an update that it would accept a moment later.
 func refusedForNow(err error) bool {
 	var refusal *sdktemporal.ApplicationError
 	return errors.As(err, &refusal) && refusal.Type() == workflows.ErrTypeEnding
@@ -192,7 +193,7 @@ func updatePurge(ctx context.Context, connected temporal.Client, ref kick.Ref) (
 	return result, err
 }
 
-// awaitGone waits until this very Kyma is gone.
+// awaitGone waits until exactly this Kyma is gone.
 func awaitGone(ctx context.Context, reader client.Reader, out io.Writer, kyma *v1beta2.Kyma, timeout time.Duration) error {
 	if timeout <= 0 {
 		return nil

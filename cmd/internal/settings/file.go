@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ReadFile sets flags from a YAML file whose keys are their names. A flag that was given on the command line
-// stays as it is there, and so does another name of it.
+// ReadFile sets flags from a YAML file with their names as keys. A flag that was given on the command line keeps its
+// value, also if the file uses another name of the flag.
 func ReadFile(set *pflag.FlagSet, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func read(set *pflag.FlagSet, content []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		flag := set.Lookup(name)
 		if flag == nil || name == "config" || name == "help" {
-			return fmt.Errorf("%s: there is no such setting", name)
+			return fmt.Errorf("%s: unknown setting", name)
 		}
 		values, err := valuesFor(flag, given[name])
 		if err != nil {
@@ -51,8 +51,8 @@ func read(set *pflag.FlagSet, content []byte) error {
 	return restore(set, onCommandLine)
 }
 
-// Take sets flags to what the leader of an instance has recorded of them, each as one text. Flags that were given stay as they
-// are, on the command line or in the file. A setting that this program does not know is of another release, and left out.
+// Take sets flags to the values that the leader of an instance has recorded, each as one text. Flags that were given on
+// the command line or in the file keep their values. Unknown settings belong to another release and are ignored.
 func Take(set *pflag.FlagSet, recorded map[string]string) error {
 	given := changed(set)
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
@@ -71,7 +71,7 @@ func Take(set *pflag.FlagSet, recorded map[string]string) error {
 	return restore(set, given)
 }
 
-// restore sets flags again that were given, since another name of one may have been set in between.
+// restore sets given flags again, because another name of one of them may have been set in between.
 func restore(set *pflag.FlagSet, given map[string][]string) error {
 	for name, values := range given {
 		if err := assign(set, set.Lookup(name), values); err != nil {
@@ -81,7 +81,7 @@ func restore(set *pflag.FlagSet, given map[string][]string) error {
 	return nil
 }
 
-// changed are the values of the flags that were given.
+// changed returns the values of the flags that were given.
 func changed(set *pflag.FlagSet) map[string][]string {
 	given := map[string][]string{}
 	set.Visit(func(flag *pflag.Flag) {
@@ -98,7 +98,7 @@ func assign(set *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	if !ok {
 		return set.Set(flag.Name, values[0])
 	}
-	// A list is replaced, whatever its values have in them; setting it first marks it as given.
+	// A list is replaced as it is, whatever its values contain. Setting it first marks it as given.
 	if err := set.Set(flag.Name, ""); err != nil {
 		return err
 	}
@@ -106,14 +106,14 @@ func assign(set *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 }
 
 var (
-	errWantsText     = errors.New("it must be text")
-	errWantsNumber   = errors.New("it must be a number")
-	errWantsBool     = errors.New("it must be true or false")
-	errWantsDuration = errors.New("it must be a duration such as 5m")
-	errWantsList     = errors.New("it must be a list of texts")
+	errWantsText     = errors.New("must be text")
+	errWantsNumber   = errors.New("must be a number")
+	errWantsBool     = errors.New("must be true or false")
+	errWantsDuration = errors.New("must be a duration such as 5m")
+	errWantsList     = errors.New("must be a list of texts")
 )
 
-// valuesFor are the values that a document has for a flag: one, or those of a list. Their type must be the flag's.
+// valuesFor returns the values for a flag in a document: one, or those of a list. Their type must match the flag's.
 func valuesFor(flag *pflag.Flag, raw json.RawMessage) ([]string, error) {
 	var value any
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -1,5 +1,6 @@
-// Package settings has what the flags of `lifecycle-manager run` share with other ways to say the same: the configuration
-// file, and the flags of upstream.
+// Package settings implements two further sources of settings besides the flags of `lifecycle-manager run`: the
+// configuration file (ReadFile) and the record of the instance (Take). It also accepts upstream's flags that have no effect
+// here (UpstreamOnly).
 package settings
 
 import (
@@ -10,15 +11,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoEffect are flags that upstream has, or had, and that have no effect here, with the reason. They are accepted so
+// NoEffect holds flags that upstream has, or had, and that have no effect here, with the reason. They are accepted so
 // that the arguments of upstream's Deployment start this process.
 type NoEffect struct {
 	Why      string
 	Names    []string
-	Switches []string // those that may be given without a value
+	Switches []string // may be given without a value
 }
 
-// UpstreamOnly are all of them. What has the same name and meaning here is not among them.
+// UpstreamOnly returns all these flags. Flags with the same name and meaning here are not included.
 func UpstreamOnly() []NoEffect {
 	return []NoEffect{
 		{
@@ -26,7 +27,7 @@ func UpstreamOnly() []NoEffect {
 			Names: []string{"manifest-skr-listener-bind-address", "skr-listener-bind-address"},
 		},
 		{
-			Why: "the name that upstream had for it before counts, see the flags of events from remote clusters",
+			Why: "use upstream's former name of this flag, see the flags for events from remote clusters",
 			Names: []string{
 				"runtime-watcher-client-cert-duration", "runtime-watcher-client-cert-renew-before", "runtime-watcher-client-cert-renew-buffer",
 				"runtime-watcher-client-cert-key-size", "runtime-watcher-client-cert-issuer-name", "runtime-watcher-client-cert-issuer-namespace",
@@ -37,7 +38,7 @@ func UpstreamOnly() []NoEffect {
 			},
 		},
 		{
-			Why:      "the listener's certificate changes when every agent trusts its authority, see --istio-gateway-server-cert-switch-grace-period",
+			Why:      "the listener changes its certificate when every agent trusts the new authority, see --istio-gateway-server-cert-switch-grace-period",
 			Names:    []string{"istio-gateway-cert-switch-before-expiration-time", "runtime-watcher-server-cert-switch-before-expiration-time"},
 			Switches: []string{"legacy-strategy-for-istio-gateway-secret"},
 		},
@@ -53,16 +54,16 @@ func UpstreamOnly() []NoEffect {
 			Names: []string{"self-signed-cert-naming-template", "ca-cert-name"},
 		},
 		{
-			Why:      "this program has the objects of the agent, and --skr-watcher-image-registry says where its image is",
+			Why:      "this program contains the agent's objects, and --skr-watcher-image-registry sets the registry of its image",
 			Names:    []string{"skr-watcher-path"},
 			Switches: []string{"watcher-dev-registry"},
 		},
 		{
-			Why:      "--watcher-routing says whether there are events from remote clusters",
+			Why:      "--watcher-routing enables events from remote clusters",
 			Switches: []string{"enable-kcp-watcher"},
 		},
 		{
-			Why:      "the common name of the agent's certificate says whose events these are",
+			Why:      "the common name of the agent's certificate identifies the Kyma",
 			Switches: []string{"enable-domain-name-pinning"},
 		},
 		{
@@ -73,7 +74,7 @@ func UpstreamOnly() []NoEffect {
 			},
 		},
 		{
-			Why: "events start the work, and --resync-interval says how often everything is compared",
+			Why: "events start the work, and --resync-interval sets how often everything is compared",
 			Names: []string{
 				"requeue-success-interval", "requeue-failure-interval", "requeue-waiting-interval",
 				"kyma-requeue-success-interval", "kyma-requeue-error-interval", "kyma-requeue-warning-interval", "kyma-requeue-busy-interval",
@@ -88,32 +89,32 @@ func UpstreamOnly() []NoEffect {
 			Names: []string{"rate-limiter-burst", "rate-limiter-frequency", "failure-base-delay", "failure-max-delay"},
 		},
 		{
-			Why:   "the process waits for its caches as long as that takes, and is not ready meanwhile",
+			Why:   "the process waits for its caches without a limit, and is not ready meanwhile",
 			Names: []string{"cache-sync-timeout"},
 		},
 		{
-			Why:      "--mode says where modules go",
+			Why:      "--mode decides where modules are installed",
 			Switches: []string{"in-kcp-mode", "is-kyma-managed"},
 		},
 		{
-			Why:      "component descriptors are verified as --signature-policy says, with keys in Secrets",
+			Why:      "--signature-policy controls the verification of component descriptors, with keys in Secrets",
 			Names:    []string{"module-verification-key-file", "module-verification-signature-names"},
 			Switches: []string{"enable-verification"},
 		},
 		{
-			Why:   "no version of the CustomResourceDefinitions is dropped: all of them are served",
+			Why:   "no version of the CustomResourceDefinitions is dropped; all are served",
 			Names: []string{"drop-crd-stored-version-map", "drop-stored-version"},
 		},
 		{
-			Why:   "the metrics of what no longer exists end by themselves",
+			Why:   "metrics of deleted objects disappear by themselves",
 			Names: []string{"metrics-cleanup-interval"},
 		},
 		{
-			Why:   "pprof has no time-out",
+			Why:   "pprof has no timeout",
 			Names: []string{"pprof-server-timeout"},
 		},
 		{
-			Why:   "the rights of its account say which namespaces the process reads",
+			Why:   "the rights of the process's account decide which namespaces it reads",
 			Names: []string{"access-namespaces"},
 		},
 	}
@@ -132,7 +133,7 @@ func RegisterUpstreamOnly(set *pflag.FlagSet) {
 	}
 }
 
-// ignored is the value of a flag that has no effect.
+// ignored is the value of a flag without effect.
 type ignored struct {
 	kind, value string
 }
@@ -149,13 +150,13 @@ func (i *ignored) Set(value string) error {
 // Type implements pflag.Value.
 func (i *ignored) Type() string { return i.kind }
 
-// IsIgnored tells whether a flag has no effect.
+// IsIgnored reports whether a flag has no effect.
 func IsIgnored(flag *pflag.Flag) bool {
 	_, ok := flag.Value.(*ignored)
 	return ok
 }
 
-// WarnOfIgnored logs a warning for each flag that is given and has no effect.
+// WarnOfIgnored logs a warning for each flag that is set and has no effect.
 func WarnOfIgnored(set *pflag.FlagSet, log logr.Logger) {
 	set.Visit(func(flag *pflag.Flag) {
 		if IsIgnored(flag) {
@@ -164,7 +165,7 @@ func WarnOfIgnored(set *pflag.FlagSet, log logr.Logger) {
 	})
 }
 
-// WarnOf logs a warning for each flag of these names that is given: it has no effect, and why.
+// WarnOf logs a warning for each of these flags that is set: it has no effect, and why.
 func WarnOf(set *pflag.FlagSet, log logr.Logger, why string, names ...string) {
 	set.Visit(func(flag *pflag.Flag) {
 		if slices.Contains(names, flag.Name) {
@@ -173,7 +174,7 @@ func WarnOf(set *pflag.FlagSet, log logr.Logger, why string, names ...string) {
 	})
 }
 
-// warn logs at the level that logr does not have.
+// warn logs a warning, a level that logr does not have.
 func warn(log logr.Logger, message string, keysAndValues ...any) {
 	if zap, ok := log.GetSink().(zapr.Underlier); ok {
 		zap.GetUnderlying().Sugar().Warnw(message, keysAndValues...)

@@ -7,17 +7,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/visibility"
 )
 
-// Fleet is all that is shown at a time.
+// Fleet is everything that is shown at one time.
 type Fleet struct {
-	// Problems are why nothing may come of what is shown, first of all.
+	// Problems are why no work may be done. They are shown first.
 	Problems []Problem `json:"problems,omitempty"`
-	// Held are the workflows of no Kyma that make no progress until somebody helps.
+	// Held holds the workflows without a Kyma that make no progress until somebody intervenes.
 	Held  []visibility.HeldWorkflow `json:"heldWorkflows,omitempty"`
 	Kymas []Kyma                    `json:"kymas"`
 }
 
-// Hold notes which workflows make no progress until somebody helps: at the Kyma that they belong to. Those of
-// Kymas that are not shown are left out.
+// Hold records the workflows that make no progress until somebody intervenes, at the Kyma that they belong to. It
+// ignores workflows of Kymas that are not shown.
 func (f *Fleet) Hold(held []visibility.HeldWorkflow) {
 	why := make(map[string]string, len(held))
 	for _, each := range held {
@@ -34,14 +34,14 @@ func (f *Fleet) Hold(held []visibility.HeldWorkflow) {
 
 // Problem is why an instance of Lifecycle Manager does no work.
 type Problem struct {
-	// Instance is its name (--managed-by).
+	// Instance is the name of the instance (--managed-by).
 	Instance string `json:"instance"`
-	// Since is zero if nobody knows since when.
+	// Since is when the problem began; zero if unknown.
 	Since   time.Time `json:"since,omitzero"`
 	Message string    `json:"message"`
 }
 
-// String is the problem as one line.
+// String returns the problem as one line.
 func (p Problem) String() string {
 	text := "no work is done"
 	if !p.Since.IsZero() {
@@ -53,7 +53,7 @@ func (p Problem) String() string {
 	return text + ": " + p.Message
 }
 
-// lines are a problem's, all in red.
+// lines returns the lines of a problem, in red.
 func (p Problem) lines(style Style) []string {
 	lines := style.wrapped("", plain(p.String()))
 	if style.Color {

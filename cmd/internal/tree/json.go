@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes the Kymas as one JSON document, for machines: {"kymas": [...]}. Without an indentation it is one line.
+// WriteJSON writes the Kymas as one JSON document: {"kymas": [...]}. Without an indentation, the document is one line.
 func WriteJSON(out io.Writer, fleet Fleet, indentation string) error {
 	if fleet.Kymas == nil {
 		fleet.Kymas = []Kyma{}

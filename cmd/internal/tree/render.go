@@ -15,23 +15,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Style says how trees are drawn.
+// Style configures how trees are drawn.
 type Style struct {
-	// Width is how many columns there are; messages are wrapped to them. 0 wraps nothing.
+	// Width is the number of columns. Messages are wrapped to it; 0 means no wrapping.
 	Width int
-	// Color marks states by colours.
+	// Color shows states in color.
 	Color bool
-	// Wide shows also what is rarely asked for: channels, installed versions, Manifests, conditions, clusters.
+	// Wide adds details: channels, installed versions, Manifests, conditions, clusters.
 	Wide bool
 }
 
-// Render draws the trees. A message is always there as a whole: on the row of its module where it fits, else below it.
+// Render draws the trees. Messages are never cut. A message is on the row of its module if it fits, else below the row.
 func Render(out io.Writer, fleet Fleet, style Style) error {
 	_, err := io.WriteString(out, strings.Join(Lines(fleet, style), ""))
 	return err
 }
 
-// Lines are the lines of the trees, each with its end.
+// Lines returns the lines of the trees, each with a line break.
 func Lines(fleet Fleet, style Style) []string {
 	var lines []string
 	for _, problem := range fleet.Problems {
@@ -67,7 +67,7 @@ func kymaLines(k Kyma, style Style) []string {
 		lines = append(lines, style.wrapped(stem, "workflow: "+k.Workflow)...)
 	}
 	if k.WaitsForChange {
-		lines = append(lines, style.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)
+		lines = append(lines, style.wrapped(stem, "waits for a change: there is no retry before something changes")...)
 	}
 	if style.Wide {
 		lines = append(lines, style.details(stem, k)...)
@@ -75,7 +75,7 @@ func kymaLines(k Kyma, style Style) []string {
 	return append(lines, style.modules(k.Modules)...)
 }
 
-// printable takes what would steer a terminal out of the messages: some of them are from remote clusters.
+// printable removes control characters from the messages, because some messages come from remote clusters.
 func printable(k Kyma) Kyma {
 	k.Message, k.Hint = plain(k.Message), plain(k.Hint)
 	k.Conditions, k.Modules = slices.Clone(k.Conditions), slices.Clone(k.Modules)
@@ -97,13 +97,13 @@ func plain(text string) string {
 	}, text)
 }
 
-// details are what only a wide tree has of a Kyma.
+// details returns the lines of a Kyma that only a wide tree has.
 func (l Style) details(stem string, k Kyma) []string {
 	var lines []string
 	if r := k.Remote; r != nil {
 		text := fmt.Sprintf("remote Kyma %s/%s in cluster %s", r.Namespace, r.Name, cmp.Or(r.Cluster, "(not known yet)"))
 		if r.Unreachable != "" {
-			text += ", which cannot be reached: " + r.Unreachable
+			text += ", which is unreachable: " + r.Unreachable
 		}
 		lines = append(lines, l.wrapped(stem, text)...)
 	}
@@ -113,7 +113,7 @@ func (l Style) details(stem string, k Kyma) []string {
 	return lines
 }
 
-// modules are the rows of a Kyma's modules, in columns of equal width, with messages beside or below them.
+// modules returns the rows of a Kyma's modules, with aligned columns, and messages beside or below the rows.
 func (l Style) modules(modules []Module) []string {
 	rows := make([][]string, 0, len(modules))
 	for i, m := range modules {
@@ -145,10 +145,10 @@ func (l Style) modules(modules []Module) []string {
 	return lines
 }
 
-// stateCell is the column of a row that has the state.
+// stateCell is the index of the state's column.
 const stateCell = 2
 
-// cells are a module's columns after its name.
+// cells returns the columns of a module after its name.
 func (l Style) cells(m Module) []string {
 	after, objects := "", ""
 	if m.ReadyAfter > 0 {
@@ -174,7 +174,7 @@ func (l Style) cells(m Module) []string {
 	return append(cells, channel, installed, m.Manifest)
 }
 
-// widthsOf are the widths of the columns; of one that is empty in all rows, 0.
+// widthsOf returns the widths of the columns; 0 for a column that is empty in all rows.
 func widthsOf(rows [][]string) []int {
 	var widths []int
 	for _, row := range rows {
@@ -188,7 +188,7 @@ func widthsOf(rows [][]string) []int {
 	return widths
 }
 
-// gap is between two columns.
+// gap separates two columns.
 const gap = "  "
 
 func fullWidth(widths []int) int {
@@ -223,7 +223,7 @@ func stateOf(s shared.State) string {
 	return string(s)
 }
 
-// state is the word for a state, in its colour.
+// state returns the word for a state, in its color.
 func (l Style) state(s shared.State) string {
 	const red, green, yellow, blue = 31, 32, 33, 34
 	color := 0
@@ -251,7 +251,7 @@ func took(readyAfter, age time.Duration) string {
 	return "  age " + duration.HumanDuration(age)
 }
 
-// wrapped are the lines of a text, each behind the stem, broken between words where there are not enough columns.
+// wrapped returns the lines of a text, each with the stem in front, wrapped to the width.
 func (l Style) wrapped(stem, text string) []string {
 	if text == "" {
 		return nil
@@ -263,7 +263,7 @@ func (l Style) wrapped(stem, text string) []string {
 			lines = append(lines, stem+paragraph+"\n")
 			continue
 		}
-		// On a screen that is too narrow for anything, something is better than nothing.
+		// On a screen that is too narrow, draw long lines rather than nothing.
 		const least = 20
 		for _, line := range wrap(paragraph, max(room, least)) {
 			lines = append(lines, stem+line+"\n")
@@ -272,7 +272,7 @@ func (l Style) wrapped(stem, text string) []string {
 	return lines
 }
 
-// wrap breaks a line between words, and words that are wider than a line within them.
+// wrap breaks a line between words. It breaks words that are longer than a line.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

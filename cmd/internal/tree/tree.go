@@ -1,4 +1,5 @@
-// Package tree shows Kymas and their modules as a tree for people.
+// Package tree shows Kymas and their modules as a tree for people, or as JSON. Of and Fleet hold what is shown; Render
+// and WriteJSON write it.
 package tree
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// firstModulesWithin is how soon after a Kyma its first Manifests are there, even if a new cluster is slow to
-// answer. A module with a younger Manifest was asked for later, and its time counts from then.
+// firstModulesWithin is how soon after a Kyma its first Manifests exist, even if a new cluster is slow to answer. A
+// module with a later Manifest was added later, and its time counts from the Manifest's creation.
 const firstModulesWithin = 30 * time.Second
 
 // Kyma is what is shown of one Kyma, as a tree or as JSON.
@@ -23,22 +24,24 @@ type Kyma struct {
 	Name      string       `json:"name"`
 	UID       types.UID    `json:"-"`
 	State     shared.State `json:"state"`
-	// Message is what was last done or waited for, or the error.
+	// Message is the last operation, what the Kyma waits for, or the error.
 	Message string `json:"message,omitempty"`
-	// Hint says what can be done about Message.
+	// Hint is what can be done about Message.
 	Hint string `json:"hint,omitempty"`
-	// Workflow says why its workflow makes no progress until somebody helps, and how to help; empty if it does.
+	// Workflow is why the Kyma's workflow makes no progress until somebody intervenes, and how to do so; empty if it
+	// makes progress.
 	Workflow string `json:"workflow,omitempty"`
-	// WaitsForChange is true where it cannot become Ready before somebody changes something.
+	// WaitsForChange is true if the Kyma cannot become Ready before somebody changes something.
 	WaitsForChange bool   `json:"waitsForChange,omitempty"`
 	Channel        string `json:"channel,omitempty"`
 	ModulesReady   string `json:"modulesReady,omitempty"`
-	// Conditions are those that are not True, by their messages.
+	// Conditions holds the messages of the conditions that are not True.
 	Conditions []string `json:"conditions,omitempty"`
-	// Remote is where the remote Kyma is and in which cluster; nil without one.
+	// Remote locates the remote Kyma; nil if there is none.
 	Remote *Remote   `json:"remote,omitempty"`
 	Since  time.Time `json:"creationTimestamp"`
-	// Age is as of now; ReadyAfter is how long it took from the Kyma's creation to its present Ready, 0 while it is not.
+	// Age is the age at the time of Of. ReadyAfter is the time from the Kyma's creation to its present Ready; 0 if it
+	// is not Ready.
 	Age        time.Duration `json:"-"`
 	ReadyAfter time.Duration `json:"-"`
 	Modules    []Module      `json:"modules"`
@@ -49,7 +52,7 @@ type Remote struct {
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Unreachable says why it does not answer; empty while it does.
+	// Unreachable is why the cluster does not answer; empty if it does.
 	Unreachable string `json:"unreachableReason,omitempty"`
 }
 
@@ -60,18 +63,18 @@ type Module struct {
 	Channel string       `json:"channel,omitempty"`
 	State   shared.State `json:"state"`
 	Message string       `json:"message,omitempty"`
-	// Hint says what can be done about Message.
+	// Hint is what can be done about Message.
 	Hint string `json:"hint,omitempty"`
 	// Installed is the version that was last applied completely.
 	Installed string `json:"installedVersion,omitempty"`
 	Manifest  string `json:"manifest,omitempty"`
-	// Objects counts the module's objects; nil while unknown.
+	// Objects counts the module's objects; nil if unknown.
 	Objects *v1beta2.ObjectCounts `json:"objects,omitempty"`
-	// ReadyAfter is how long it took from the Kyma's creation to the module's present Ready.
+	// ReadyAfter is the time from the Kyma's creation to the module's present Ready.
 	ReadyAfter time.Duration `json:"-"`
 }
 
-// Of works out what to show of a Kyma and its Manifests at the given moment.
+// Of returns what to show of a Kyma and its Manifests at the given time.
 func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	created := kyma.CreationTimestamp.Time
 	view := Kyma{
@@ -102,7 +105,7 @@ func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 		if reference := kyma.Status.Modules[i].Manifest; reference != nil {
 			m := byName[reference.Metadata.Name]
 			if m == nil || m.Generation > 1 || m.CreationTimestamp.Sub(created) > firstModulesWithin {
-				// Ready again, after a later change: the time since the Kyma's creation would say nothing.
+				// The Kyma is Ready again after a later change, so the time since its creation means nothing.
 				view.ReadyAfter = 0
 			}
 		}
@@ -139,18 +142,18 @@ func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*
 		view.Message, view.Hint = manifest.Status.LastOperation.Operation, manifest.Status.LastOperation.Hint
 	}
 	if manifest.Generation > 1 {
-		// After an upgrade the time of the first installation is not known any more.
+		// After an upgrade, the time of the first installation is no longer known.
 		return view
 	}
 	if manifest.CreationTimestamp.Sub(created) > firstModulesWithin {
-		// The module was asked for later than the Kyma.
+		// The module was added later than the Kyma.
 		created = manifest.CreationTimestamp.Time
 	}
 	view.ReadyAfter = readyAfter(created, m.State, manifest.Status.Conditions, shared.ConditionInstallation)
 	return view
 }
 
-// readyAfter is the time from creation to the transition of the condition that says that all is ready.
+// readyAfter returns the time from creation to the last transition of the condition that reports readiness.
 func readyAfter(created time.Time, state shared.State, conditions []metav1.Condition, kind shared.ConditionType) time.Duration {
 	condition := meta.FindStatusCondition(conditions, string(kind))
 	if state != shared.StateReady || condition == nil || condition.Status != metav1.ConditionTrue {
@@ -159,7 +162,7 @@ func readyAfter(created time.Time, state shared.State, conditions []metav1.Condi
 	return max(condition.LastTransitionTime.Sub(created), time.Second)
 }
 
-// Ready tells whether the Kyma and all its modules are Ready.
+// Ready reports whether the Kyma and all its modules are Ready.
 func (k Kyma) Ready() bool {
 	return k.State == shared.StateReady && !slices.ContainsFunc(k.Modules, func(m Module) bool { return m.State != shared.StateReady })
 }

@@ -61,7 +61,7 @@ func drawn(t *testing.T, style Style, kyma *v1beta2.Kyma, manifests ...v1beta2.M
 	return out.String()
 }
 
-func TestATreeOfAKymaOnItsWay(t *testing.T) {
+func TestTheTreeOfAKymaInProgress(t *testing.T) {
 	kyma := kymaWith("Processing", "1/2", module("keda", "Ready", "m-1"), module("sample", "Processing", "m-2"))
 	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 1/2  age 20s
 │  waiting for all modules to become ready
@@ -95,7 +95,7 @@ func TestATreeOfAReadyKyma(t *testing.T) {
 `, render(t, kyma, manifest("m-1", "Ready", 2*time.Second, 5*time.Second)))
 }
 
-func TestAModuleThatWasAskedForLaterCountsFromThen(t *testing.T) {
+func TestTheTimeOfALaterModuleCountsFromItsManifest(t *testing.T) {
 	kyma := kymaWith("Ready", "1/1", module("sample", "Ready", "m-1"))
 	require.Equal(t, `kcp-system/demo  Ready  channel regular  modules 1/1  age 20s
 └─ sample  1.0.0  Ready  after 4s  9/9 objects
@@ -121,7 +121,7 @@ func TestAMessageIsNeverCutBeforeItsCause(t *testing.T) {
 	kyma.Status.LastOperation.Operation = "module a: " + longMessage
 	kyma.Status.Modules[0].Message = longMessage
 	kyma.Status.Modules[1].Message = "short"
-	require.Equal(t, 2, strings.Count(render(t, kyma), longMessage), "a pipe gets the whole of it on one line")
+	require.Equal(t, 2, strings.Count(render(t, kyma), longMessage), "a pipe gets the whole message on one line")
 	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/2  age 20s
 │  module a: apply Deployment kyma-system/sample-operator:
 │  admission webhook "policy.example.com" denied the request:
@@ -147,7 +147,7 @@ func TestNoLineIsWiderThanTheScreen(t *testing.T) {
 	require.Contains(t, joined, "and more")
 }
 
-func TestNothingOfAMessageSteersTheTerminal(t *testing.T) {
+func TestMessagesCannotControlTheTerminal(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.LastOperation.Operation = "a\x1b[2Jb"
 	kyma.Status.Modules[0].Message = "c\x1b]0;title\x07d\re"
@@ -155,7 +155,7 @@ func TestNothingOfAMessageSteersTheTerminal(t *testing.T) {
 	require.NotContains(t, drawn(t, Style{}, kyma), "\r")
 }
 
-func TestStatesHaveColoursWhereTheyAreAskedFor(t *testing.T) {
+func TestStatesHaveColorsOnlyIfRequested(t *testing.T) {
 	kyma := kymaWith("Ready", "1/2", module("a", "Ready", "m-1"), module("b", "Processing", "m-2"))
 	require.NotContains(t, drawn(t, Style{}, kyma), "\x1b")
 	require.Equal(t, "kcp-system/demo  \x1b[32mReady\x1b[0m  channel regular  modules 1/2  age 20s\n"+
@@ -163,7 +163,7 @@ func TestStatesHaveColoursWhereTheyAreAskedFor(t *testing.T) {
 		"└─ b  1.0.0  \x1b[34mProcessing\x1b[0m\n", drawn(t, Style{Color: true}, kyma))
 }
 
-func TestAWideTreeHasWhatIsRarelyAskedFor(t *testing.T) {
+func TestAWideTreeShowsDetails(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.Modules[0].Channel = "fast"
 	kyma.Status.Conditions = []metav1.Condition{{Type: "Modules", Status: "False", Message: "not all modules are in ready state"}}
@@ -174,8 +174,8 @@ func TestAWideTreeHasWhatIsRarelyAskedFor(t *testing.T) {
 	installing.Status.InstalledVersion, installing.Status.Counts.Failed = "0.9.0", 1
 	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/1  age 20s
 │  waiting for all modules to become ready
-│  waits for a change: it is not tried again before something is changed
-│  remote Kyma kyma-system/default in cluster uid-1, which cannot be reached: UnreachableTLS
+│  waits for a change: there is no retry before something changes
+│  remote Kyma kyma-system/default in cluster uid-1, which is unreachable: UnreachableTLS
 │  condition Modules: not all modules are in ready state
 └─ sample  1.0.0  Processing  8/9 objects (1 failed)  channel fast  installed 0.9.0  m-1  waiting for Deployment x/y
 `, drawn(t, Style{Wide: true}, kyma, installing))
@@ -193,7 +193,7 @@ func TestMachinesGetJSON(t *testing.T) {
 	}]}`, out.String())
 	out.Reset()
 	require.NoError(t, WriteJSON(&out, Fleet{}, ""))
-	require.JSONEq(t, `{"kymas":[]}`, out.String(), "a list in any case")
+	require.JSONEq(t, `{"kymas":[]}`, out.String(), "always a list")
 }
 
 func TestATreeShowsWhatCanBeDoneBelowTheMessage(t *testing.T) {
@@ -207,7 +207,7 @@ func TestATreeShowsWhatCanBeDoneBelowTheMessage(t *testing.T) {
      hint: did you mean keda?
 `, render(t, kyma))
 	kyma.Status.LastOperation = kyma.Status.LastOperation.WithHint(refused.Hint)
-	require.NotContains(t, render(t, kyma), "│  hint", "it is said once")
+	require.NotContains(t, render(t, kyma), "│  hint", "the hint is shown once")
 	kyma.Status.Modules[0].State = "Processing"
-	require.NotContains(t, render(t, kyma), "did you mean", "what is under way needs nothing yet")
+	require.NotContains(t, render(t, kyma), "did you mean", "a module in progress needs no hint yet")
 }

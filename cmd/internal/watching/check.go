@@ -15,14 +15,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// What cert-manager takes at least.
+// Minimum values of cert-manager.
 const (
 	minDurationOfCertManager    = time.Hour
 	minRenewBeforeOfCertManager = 5 * time.Minute
 )
 
-// Check refuses what cannot work. Without events that is only what cannot be read: the arguments of upstream's Deployment
-// start this process, whatever they say about events.
+// Check refuses values that cannot work. Without events, it refuses only values that cannot be parsed, because the
+// arguments of upstream's Deployment must start this process, whatever they configure for events.
 func (f *Flags) Check() error {
 	if err := errors.Join(f.checkForms()...); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (f *Flags) Check() error {
 			problems = append(problems, errors.New("--watcher-listener-address is for --watcher-routing direct: with istio agents are given the address of the Gateway"))
 		}
 		if len(f.cidrs) == 0 {
-			problems = append(problems, errors.New("--watcher-routing istio needs --listener-gateway-cidrs, the address ranges of the gateways: the client's certificate in a header is trusted from there alone"))
+			problems = append(problems, errors.New("--watcher-routing istio needs --listener-gateway-cidrs, the address ranges of the gateways: a client certificate in a header is trusted only from there"))
 		}
 	default:
 		problems = append(problems, fmt.Errorf("--watcher-routing must be %s, %s or %s, not %q", desired.RoutingNone, desired.RoutingDirect, desired.RoutingIstio, f.routing))
@@ -51,7 +51,7 @@ func (f *Flags) Check() error {
 	return errors.Join(append(problems, f.checkCertificates()...)...)
 }
 
-// checkForms are what is wrong with each flag for itself.
+// checkForms returns the problems of each flag on its own.
 func (f *Flags) checkForms() []error {
 	problems := []error{
 		checkAddress("kyma-skr-listener-bind-address", f.BindAddress, true),
@@ -87,7 +87,7 @@ func (f *Flags) checkForms() []error {
 	return problems
 }
 
-// checkCertificates are what the issuers would refuse.
+// checkCertificates returns the values that the issuers would refuse.
 func (f *Flags) checkCertificates() []error {
 	var problems []error
 	if f.Duration <= 0 || f.RenewBefore <= 0 || f.RenewBefore >= f.Duration {
@@ -102,7 +102,7 @@ func (f *Flags) checkCertificates() []error {
 	switch f.CertManagement {
 	case IssuerCertManager:
 		if f.IssuerNamespace != "" && f.IssuerNamespace != f.istioNamespace {
-			problems = append(problems, fmt.Errorf("--self-signed-cert-issuer-namespace must be that of --istio-namespace (%s) with cert-manager, whose Issuers serve their own namespace, or empty for a ClusterIssuer, not %s", f.istioNamespace, f.IssuerNamespace))
+			problems = append(problems, fmt.Errorf("--self-signed-cert-issuer-namespace must be the value of --istio-namespace (%s) with cert-manager, because an Issuer serves only its own namespace, or empty for a ClusterIssuer, not %s", f.istioNamespace, f.IssuerNamespace))
 		}
 		if f.Duration < minDurationOfCertManager || f.RenewBefore < minRenewBeforeOfCertManager {
 			problems = append(problems, fmt.Errorf("--self-signed-cert-duration must be at least %s and --self-signed-cert-renew-before at least %s with cert-manager", minDurationOfCertManager, minRenewBeforeOfCertManager))
@@ -115,7 +115,7 @@ func (f *Flags) checkCertificates() []error {
 	return problems
 }
 
-// checkAddress checks a host:port. One that is listened on may have no host.
+// checkAddress checks a host:port. An address to listen on may have no host.
 func checkAddress(flag, address string, listened bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package watching has the flags of `lifecycle-manager run` about events from remote clusters.
+// Package watching defines the flags of `lifecycle-manager run` for events from remote clusters.
 package watching
 
 import (
@@ -18,45 +18,46 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// Values of --cert-management: who issues the certificates of agents and of the listener.
+// Values of --cert-management: the issuer of the certificates of agents and listener.
 const (
-	// IssuerSelf is an authority of our own, in a Secret of the control plane.
+	// IssuerSelf is our own authority, in a Secret of the control plane.
 	IssuerSelf = "self"
-	// IssuerCertManager is cert-manager, which upstream takes by default.
+	// IssuerCertManager is cert-manager, upstream's default.
 	IssuerCertManager = "cert-manager.io/v1"
 	// IssuerGardener is Gardener's certificate management.
 	IssuerGardener = "cert.gardener.cloud/v1alpha1"
 )
 
-// Names of flags that are used apart from their definition.
+// Names of flags that are used in several places.
 const (
 	routingFlag      = "watcher-routing"
 	bindFlag         = "kyma-skr-listener-bind-address"
 	cidrsFlag        = "listener-gateway-cidrs"
 	certificatesFlag = "cert-management"
-	// istioNamespaceFlag has an effect without events too: what was there with them is removed from that namespace.
+	// istioNamespaceFlag also has an effect without events: leftovers of events are removed from that namespace.
 	istioNamespaceFlag = "istio-namespace"
 )
 
-// Flags are the flags about events from remote clusters. The fields that are exported say how the listener and the
-// certificates are made; Desired has the rest.
+// Flags hold the flags for events from remote clusters. The exported fields configure the listener and the
+// certificates; Desired returns the others.
 type Flags struct {
-	// Build is the version of this program, which the agent's image has where no tag is given.
+	// Build is the version of this program. It is the default tag of the agent's image.
 	Build string
 
-	// BindAddress is where the listener listens.
+	// BindAddress is the address of the listener.
 	BindAddress string
 	// CertManagement is IssuerSelf, IssuerCertManager or IssuerGardener.
 	CertManagement string
-	// KeySize is that of agents' keys, in bits. Their certificates are valid for Duration, renewed RenewBefore their end, and
-	// RenewBuffer after that they count as not renewed.
+	// KeySize is the size of agents' keys in bits. Agents' certificates are valid for Duration and renewed RenewBefore
+	// they expire. RenewBuffer after that time, they count as not renewed.
 	KeySize                            int
 	Duration, RenewBefore, RenewBuffer time.Duration
-	// IssuerName and IssuerNamespace name the issuer, for those of somebody else.
+	// IssuerName and IssuerNamespace name an external issuer.
 	IssuerName, IssuerNamespace string
-	// SwitchGracePeriod is how long agents have to receive a new authority before the listener's certificate is one of it.
+	// SwitchGracePeriod is how long agents have to receive a new authority before the listener uses a certificate of
+	// it.
 	SwitchGracePeriod time.Duration
-	// ExpiryWindow is how long before its end the listener's certificate counts as close to it.
+	// ExpiryWindow is how long before its expiry the listener's certificate counts as close to expiry.
 	ExpiryWindow time.Duration
 
 	routing, address                   string
@@ -73,34 +74,34 @@ type Flags struct {
 func (f *Flags) AddTo(groups *cli.Groups) {
 	const day = 24 * time.Hour
 	set := groups.Add("Events from remote clusters")
-	set.StringVar(&f.routing, routingFlag, string(desired.RoutingNone), "how events from remote clusters reach the listener: none (there are no events, and the other flags of this group but istio-namespace have no effect), direct (the listener ends mutual TLS itself, behind anything that passes TLS on) or istio (by gateways of Istio)")
-	set.StringVar(&f.address, "watcher-listener-address", "", "host:port of the listener that agents are given; needed for, and only with, --watcher-routing direct")
+	set.StringVar(&f.routing, routingFlag, string(desired.RoutingNone), "how events from remote clusters reach the listener: none (no events; the other flags of this group except istio-namespace have no effect), direct (the listener terminates mutual TLS itself, behind anything that passes TLS through) or istio (through Istio gateways)")
+	set.StringVar(&f.address, "watcher-listener-address", "", "host:port at which agents reach the listener; required with, and only allowed with, --watcher-routing direct")
 	set.StringVar(&f.BindAddress, bindFlag, ":8082", "address of the listener")
-	set.StringSliceVar(&f.cidrs, cidrsFlag, nil, "address ranges of the gateways, from which alone the listener takes the client's certificate in a header; needed for, and only with, --watcher-routing istio")
-	set.IntVar(&f.port, "listener-port-overwrite", 0, "port that agents are given instead of the Gateway's; 0 is the Gateway's")
+	set.StringSliceVar(&f.cidrs, cidrsFlag, nil, "address ranges of the gateways; the listener accepts a client certificate in a header only from there; required with, and only allowed with, --watcher-routing istio")
+	set.IntVar(&f.port, "listener-port-overwrite", 0, "port at which agents reach the gateway, instead of the Gateway's port; 0 means the Gateway's port")
 	set.StringSliceVar(&f.dnsNames, "additional-dns-names", nil, "further DNS names, or IP addresses, in the certificates of all agents")
-	set.StringVar(&f.istioNamespace, istioNamespaceFlag, shared.NamespaceIstio, "namespace of the control plane with the certificates of agents and of the listener, also where there is no Istio; without events, those that are left are removed from it")
-	set.StringVar(&f.gatewayName, "istio-gateway-name", "klm-watcher", "name of the Gateway whose address agents are given")
+	set.StringVar(&f.istioNamespace, istioNamespaceFlag, shared.NamespaceIstio, "control plane namespace with the certificates of agents and of the listener, also without Istio; without events, leftover certificates are removed from it")
+	set.StringVar(&f.gatewayName, "istio-gateway-name", "klm-watcher", "name of the Gateway that agents connect to")
 	set.StringVar(&f.gatewayNamespace, "istio-gateway-namespace", "kcp-system", "namespace of that Gateway")
-	set.DurationVar(&f.SwitchGracePeriod, "istio-gateway-server-cert-switch-grace-period", certificates.DefaultSwitchGracePeriod, "how long agents have to receive a new authority before the listener's certificate is one of it")
-	set.DurationVar(&f.ExpiryWindow, "istio-gateway-server-cert-expiry-window", 14*day, "how long before its end the listener's certificate is reported as close to it")
-	set.StringVar(&f.CertManagement, certificatesFlag, IssuerSelf, "who issues the certificates: self (an authority of our own, the default because it needs nothing else in the control plane), "+IssuerCertManager+" or "+IssuerGardener)
-	set.DurationVar(&f.Duration, "self-signed-cert-duration", certificates.DefaultDuration, "how long a certificate of an agent is valid")
-	set.DurationVar(&f.RenewBefore, "self-signed-cert-renew-before", certificates.DefaultRenewBefore, "how long before its end a certificate of an agent is renewed")
-	set.DurationVar(&f.RenewBuffer, "self-signed-cert-renew-buffer", certificates.DefaultRenewBuffer, "how long after that it is reported as not renewed")
+	set.DurationVar(&f.SwitchGracePeriod, "istio-gateway-server-cert-switch-grace-period", certificates.DefaultSwitchGracePeriod, "how long agents have to receive a new authority before the listener uses a certificate of it")
+	set.DurationVar(&f.ExpiryWindow, "istio-gateway-server-cert-expiry-window", 14*day, "how long before its expiry the listener's certificate is reported as close to expiry")
+	set.StringVar(&f.CertManagement, certificatesFlag, IssuerSelf, "who issues the certificates: self (our own authority; the default, because it needs nothing else in the control plane), "+IssuerCertManager+" or "+IssuerGardener)
+	set.DurationVar(&f.Duration, "self-signed-cert-duration", certificates.DefaultDuration, "how long an agent's certificate is valid")
+	set.DurationVar(&f.RenewBefore, "self-signed-cert-renew-before", certificates.DefaultRenewBefore, "how long before its expiry an agent's certificate is renewed")
+	set.DurationVar(&f.RenewBuffer, "self-signed-cert-renew-buffer", certificates.DefaultRenewBuffer, "how long after the renewal time an agent's certificate is reported as not renewed")
 	set.IntVar(&f.KeySize, "self-signed-cert-key-size", certificates.DefaultKeySize, "bits of the RSA keys of agents")
-	set.StringVar(&f.IssuerName, "self-signed-cert-issuer-name", "klm-watcher-selfsigned", "issuer of the certificates, where others issue them")
-	set.StringVar(&f.IssuerNamespace, "self-signed-cert-issuer-namespace", "istio-system", "namespace of the issuer; for cert-manager that of --istio-namespace, or empty for a ClusterIssuer")
-	set.StringVar(&f.imageRegistry, "skr-watcher-image-registry", "", "registry of the agent's image, with a path where it has one")
+	set.StringVar(&f.IssuerName, "self-signed-cert-issuer-name", "klm-watcher-selfsigned", "external issuer of the certificates")
+	set.StringVar(&f.IssuerNamespace, "self-signed-cert-issuer-namespace", "istio-system", "namespace of the issuer; for cert-manager the value of --istio-namespace, or empty for a ClusterIssuer")
+	set.StringVar(&f.imageRegistry, "skr-watcher-image-registry", "", "registry of the agent's image, with an optional path")
 	set.StringVar(&f.imageName, "skr-watcher-image-name", "lifecycle-manager-agent", "name of the agent's image")
 	set.StringVar(&f.imageTag, "skr-watcher-image-tag", "", "tag of the agent's image; default: this build's version")
-	set.BoolVar(&f.restartOnRenewal, "skr-watcher-restart-on-renewal", false, "start an agent again for each certificate; for an image that reads its certificate only when it starts, as upstream's does")
+	set.BoolVar(&f.restartOnRenewal, "skr-watcher-restart-on-renewal", false, "restart agents for each new certificate; for an image that reads its certificate only at start, like upstream's")
 	set.StringVar(&f.memoryLimit, "skr-webhook-memory-limits", "200Mi", "memory that an agent may use")
 	set.StringVar(&f.cpuLimit, "skr-webhook-cpu-limits", "0.1", "processor time that an agent may use")
 }
 
-// Names are those of the flags that are settings of the instance. The others are a matter of one process: where it listens,
-// and which gateways it is reached through.
+// Names returns the names of the flags that are settings of the instance. The other flags concern a single process:
+// where it listens, and which gateways it trusts.
 func Names() []string {
 	var names []string
 	for _, name := range all() {
@@ -111,7 +112,7 @@ func Names() []string {
 	return names
 }
 
-// all are the names of all flags of the group.
+// all returns the names of all flags of the group.
 func all() []string {
 	var groups cli.Groups
 	(&Flags{}).AddTo(&groups)
@@ -120,13 +121,13 @@ func all() []string {
 	return names
 }
 
-// IsOff tells whether a set of flags says that there are no events: the others of the group have no effect then.
+// IsOff reports whether a set of flags disables events, so that the other flags of the group have no effect.
 func IsOff(set *pflag.FlagSet) bool {
 	flag := set.Lookup(routingFlag)
 	return flag == nil || flag.Value.String() == string(desired.RoutingNone)
 }
 
-// WarnOfUnused logs a warning for each flag that is given and has no effect, because there are no events.
+// WarnOfUnused logs a warning for each flag that is set and has no effect because events are disabled.
 func WarnOfUnused(set *pflag.FlagSet, log logr.Logger) {
 	if IsOff(set) {
 		settings.WarnOf(set, log, "there are no events from remote clusters (--"+routingFlag+" "+string(desired.RoutingNone)+")",
@@ -134,7 +135,7 @@ func WarnOfUnused(set *pflag.FlagSet, log logr.Logger) {
 	}
 }
 
-// Desired are the settings that decide what a Kyma means.
+// Desired returns the settings that are part of a Kyma's desired state.
 func (f *Flags) Desired() desired.Watching {
 	return desired.Watching{
 		Routing: desired.Routing(f.routing), Address: f.address, ListenerPort: f.port, DNSNames: f.dnsNames, IstioNamespace: f.istioNamespace,
@@ -143,7 +144,7 @@ func (f *Flags) Desired() desired.Watching {
 	}
 }
 
-// image is the agent's, as a container has it.
+// image returns the reference of the agent's image.
 func (f *Flags) image() string {
 	image, tag := f.imageName, f.imageTag
 	if f.imageRegistry != "" {
@@ -155,7 +156,8 @@ func (f *Flags) image() string {
 	return image + ":" + tag
 }
 
-// Gateways are the address ranges from which the listener takes the client's certificate in a header. They were checked.
+// Gateways returns the address ranges of the gateways that may report client certificates in a header. Check must have
+// accepted them.
 func (f *Flags) Gateways() []netip.Prefix {
 	ranges := make([]netip.Prefix, 0, len(f.cidrs))
 	for _, text := range f.cidrs {
@@ -166,7 +168,7 @@ func (f *Flags) Gateways() []netip.Prefix {
 	return ranges
 }
 
-// Features are those of the list of rights that are switched on by these flags.
+// Features returns the features in the list of rights that these flags enable.
 func (f *Flags) Features() []string {
 	if !f.Desired().Enabled() {
 		return nil

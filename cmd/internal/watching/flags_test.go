@@ -19,7 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// parsed are the flags of a command line, of a build 1.2.3.
+// parsed returns the flags of a command line, for a build 1.2.3.
 func parsed(t *testing.T, line string) (*watching.Flags, *pflag.FlagSet) {
 	t.Helper()
 	var groups cli.Groups
@@ -43,7 +43,7 @@ func TestWithoutFlagsThereAreNoEvents(t *testing.T) {
 	require.Equal(t, ":8082", f.BindAddress)
 }
 
-func TestTheFlagsSayWhatIsDesired(t *testing.T) {
+func TestTheFlagsDetermineTheDesiredState(t *testing.T) {
 	f, set := parsed(t, direct+"--additional-dns-names=a.example,127.0.0.1 --istio-namespace=certificates --self-signed-cert-duration=48h --self-signed-cert-renew-before=24h")
 	require.NoError(t, f.Check())
 	require.False(t, watching.IsOff(set))
@@ -64,7 +64,7 @@ func TestTheFlagsSayWhatIsDesired(t *testing.T) {
 	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64")}, f.Gateways())
 }
 
-func TestTheKindsOfOthersThatAreNeededFollowTheFlags(t *testing.T) {
+func TestTheRequiredKindsFollowTheFlags(t *testing.T) {
 	for line, want := range map[string][]string{
 		"--cert-management=cert-manager.io/v1": nil,
 		direct:                                 nil,
@@ -81,7 +81,7 @@ func TestTheKindsOfOthersThatAreNeededFollowTheFlags(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkIsRefusedWithTheFlagThatSaysSo(t *testing.T) {
+func TestInvalidFlagsAreRefusedByName(t *testing.T) {
 	for line, says := range map[string]string{
 		"--watcher-routing=nginx":                          "--watcher-routing must be none, direct or istio",
 		"--watcher-routing=direct":                         "needs --watcher-listener-address",
@@ -117,8 +117,8 @@ func TestWhatCannotWorkIsRefusedWithTheFlagThatSaysSo(t *testing.T) {
 	}
 }
 
-// Upstream's arguments start the process, also those that could not work with events.
-func TestWithoutEventsTheOtherFlagsHaveNoEffectAndAreWarnedOf(t *testing.T) {
+// Upstream's arguments start the process, even those that could not work with events.
+func TestWithoutEventsTheOtherFlagsHaveNoEffectAndCauseWarnings(t *testing.T) {
 	f, set := parsed(t, "--watcher-listener-address=a:1 --listener-gateway-cidrs=10.0.0.0/8 --self-signed-cert-key-size=1024 --self-signed-cert-duration=1h --kyma-skr-listener-bind-address=:8082")
 	require.NoError(t, f.Check())
 	core, logged := observer.New(zapcore.WarnLevel)
@@ -128,10 +128,10 @@ func TestWithoutEventsTheOtherFlagsHaveNoEffectAndAreWarnedOf(t *testing.T) {
 
 	_, set = parsed(t, direct+"--self-signed-cert-duration=4000h --watcher-routing=direct")
 	watching.WarnOfUnused(set, zapr.NewLogger(zap.New(core)))
-	require.Equal(t, 5, logged.Len(), "with events they have an effect")
+	require.Equal(t, 5, logged.Len(), "with events, the flags have an effect")
 }
 
-func TestWhereAProcessListensIsNoSettingOfTheInstance(t *testing.T) {
+func TestTheListenersAddressIsNoSettingOfTheInstance(t *testing.T) {
 	names := watching.Names()
 	require.Contains(t, names, "watcher-routing")
 	require.Contains(t, names, "self-signed-cert-duration")

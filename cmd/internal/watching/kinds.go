@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 )
 
-// NeededKinds are the kinds of others that the control plane must serve for these flags.
+// NeededKinds returns the kinds of other projects that the control plane must serve for these flags.
 func (f *Flags) NeededKinds() []preflight.NeededKind {
 	if !f.Desired().Enabled() {
 		return nil
@@ -26,7 +26,7 @@ func (f *Flags) NeededKinds() []preflight.NeededKind {
 		if version, err := schema.ParseGroupVersion(f.CertManagement); err == nil {
 			needed = append(needed, preflight.NeededKind{
 				GroupVersionKind: version.WithKind("Certificate"), Subject: "certificates", Flag: "--" + certificatesFlag + " " + f.CertManagement,
-				Remedy: "install what serves it, or set --" + certificatesFlag + " " + IssuerSelf,
+				Remedy: "install the operator that serves it, or set --" + certificatesFlag + " " + IssuerSelf,
 			})
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// Certificates are the settings of the certificates of agents and listener, without what the instance's settings say.
+// Certificates returns the options for the certificates of agents and listener, without those that come from the
+// instance's settings.
 func (f *Flags) Certificates() certificates.Options {
 	return certificates.Options{
 		Management: certificates.Management(f.CertManagement), IssuerName: f.IssuerName, IssuerNamespace: f.IssuerNamespace,
@@ -21,7 +22,8 @@ func (f *Flags) Certificates() certificates.Options {
 	}
 }
 
-// Listen adds the listener, and the metrics of certificates, to a process that watches, where remote clusters send events.
+// Listen adds the listener and the certificate metrics to a process with watchers, if events from remote clusters are
+// enabled.
 func (f *Flags) Listen(mgr manager.Manager, settings desired.Settings, kicks listener.Kicks) error {
 	settings = settings.WithDefaults()
 	watching := settings.Watching

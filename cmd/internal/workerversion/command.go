@@ -1,4 +1,4 @@
-// Package workerversion is the command by which people see and change which build's workers get the work.
+// Package workerversion implements the command that shows and changes which build's workers get the work.
 package workerversion
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
 
-// Connect connects to Temporal. What is returned closes the connection.
+// Connect connects to Temporal. The returned function closes the connection.
 type Connect func(context.Context) (deployment.Deployment, func(), error)
 
 var (
 	errNotVersioned = errors.New("no versioned worker has polled in this Temporal namespace: see --worker-versioning of lifecycle-manager run")
-	errNotPolled    = errors.New("its workers do not poll every task queue: what is given to it would wait (--force does it all the same)")
-	errNoFormer     = errors.New("there is no former version whose workers poll every task queue: start them first, or name a version")
+	errNotPolled    = errors.New("its workers do not poll every task queue, so some work would wait; set --force to do it anyway")
+	errNoFormer     = errors.New("no former version has workers that poll every task queue: start such workers first, or name a version")
 )
 
-// NewCommand is `lifecycle-manager worker-version`.
+// NewCommand returns the command `lifecycle-manager worker-version`.
 func NewCommand(connect Connect) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker-version",
 		Short: "Show which build's workers get the work, and change it",
-		Long: `Show which build's workers get the work, and change it, where lifecycle-manager run has --worker-versioning.
+		Long: `Show which build's workers get the work, and change it. This requires --worker-versioning of lifecycle-manager run.
 
 The connection to Temporal comes from the environment, as for lifecycle-manager run.`,
 		Args: cobra.NoArgs,
@@ -48,12 +48,12 @@ func newRollbackCommand(connect Connect) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback",
 		Short: "Give all work back to the build that had it before",
-		Long: `Give all work back to the build that had it before, whose workers must still poll. The leader leaves it there while
-they do, whatever its own build is.`,
+		Long: `Give all work back to the build that had it before. Workers of that build must still poll. The leader does not change
+this while they poll, whatever its own build is.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connect.do(cmd.Context(), func(d deployment.Deployment, s deployment.State) error {
-				// A version that ramps is not the current one: ending the ramp is the way back.
+				// A ramping version is not the current one, so ending the ramp is the way back.
 				if r := s.Ramping; r != nil && r.Percent > 0 {
 					return change(cmd, d, s, deployment.Step{Ramping: &r.BuildID})
 				}
@@ -71,7 +71,7 @@ func newSetCurrentCommand(connect Connect) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "set-current [BUILD-ID]",
-		Short: "Give all work to a build; without one to workers that are not versioned",
+		Short: "Give all work to a build, or to unversioned workers if no build is given",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			build := strings.Join(args, "")
@@ -83,7 +83,7 @@ func newSetCurrentCommand(connect Connect) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also where its workers do not poll every task queue")
+	cmd.Flags().BoolVar(&force, "force", false, "do it even if the build's workers do not poll every task queue")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func newRampCommand(connect Connect) *cobra.Command {
 	return cmd
 }
 
-// do does something on the deployment as it is now.
+// do calls a function with the present state of the deployment.
 func (c Connect) do(ctx context.Context, what func(deployment.Deployment, deployment.State) error) error {
 	d, closeIt, err := c(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c Connect) do(ctx context.Context, what func(deployment.Deployment, deploy
 	return what(d, s)
 }
 
-// change makes a change and prints what is so afterwards.
+// change makes a change and prints the state afterwards.
 func change(cmd *cobra.Command, d deployment.Deployment, s deployment.State, step deployment.Step) error {
 	if err := d.Do(cmd.Context(), s, step); err != nil {
 		return err
@@ -140,7 +140,7 @@ func change(cmd *cobra.Command, d deployment.Deployment, s deployment.State, ste
 	return writeVersions(cmd.OutOrStdout(), after)
 }
 
-// writeVersions writes a table of the versions, the newest first.
+// writeVersions writes a table of the versions, newest first.
 func writeVersions(out io.Writer, s deployment.State) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if _, err := fmt.Fprintln(table, "BUILD ID\tGETS\tTASK QUEUES POLLED\tFIRST USED"); err != nil {

@@ -1,4 +1,5 @@
-// Package credentials keeps what the listener shows to agents, and checks them by, as a Secret of the control plane has it.
+// Package credentials reads the listener's certificate, and the authorities that it trusts, from a Secret of the
+// control plane.
 package credentials
 
 import (
@@ -25,25 +26,25 @@ import (
 )
 
 const (
-	// interval is how often the Secret is read. Reading one object costs its API server less than an informer, which would have
-	// to keep private keys in a cache, and a rotation waits for far longer (certificates.DefaultListenerReload).
+	// interval is how often the Secret is read. Reading one object costs the API server less than an informer, and an
+	// informer would keep private keys in a cache. A rotation waits far longer (certificates.DefaultListenerReload).
 	interval    = 5 * time.Second
 	readTimeout = 10 * time.Second
-	// sayEvery is how often it is logged at most that the Secret cannot be used.
+	// sayEvery is how often an unusable Secret is logged at most.
 	sayEvery = time.Minute
 )
 
-// Material is what the Secret had at one time.
+// Material is the content of the Secret at one time.
 type Material struct {
-	// Certificate is that of the listener; empty where the listener ends no TLS.
+	// Certificate is the listener's certificate; empty if the listener does not terminate TLS.
 	Certificate tls.Certificate
-	// Authorities are those whose certificates agents have.
+	// Authorities are the authorities of agents' certificates.
 	Authorities *x509.CertPool
-	// Version differs where anything of it does.
+	// Version changes whenever any of the content does.
 	Version string
 }
 
-// Secret is the Material of a Secret. It implements manager.Runnable, on every replica.
+// Secret provides the Material of a Secret. It implements manager.Runnable, and runs on every replica.
 type Secret struct {
 	reader  client.Reader
 	name    types.NamespacedName
@@ -51,18 +52,18 @@ type Secret struct {
 	log     logr.Logger
 	current atomic.Pointer[Material]
 	fault   persistent.Fault
-	// said is when it was last logged that the Secret cannot be used.
+	// said is when an unusable Secret was last logged.
 	said        time.Time
 	saidAsError bool
 }
 
-// NewSecret makes a Secret that has no Material before Start has read it. The reader must be uncached, so that no cache
-// holds private keys. withKey is whether the listener ends TLS; otherwise only the authorities are taken.
+// NewSecret returns a Secret that has no Material before Start has read it. The reader must not have a cache, so that
+// no cache holds private keys. withKey is true if the listener terminates TLS; otherwise only the authorities are read.
 func NewSecret(reader client.Reader, name types.NamespacedName, withKey bool, log logr.Logger) *Secret {
 	return &Secret{reader: reader, name: name, withKey: withKey, log: log}
 }
 
-// Current is the Material in use; false before there was any.
+// Current returns the Material in use, and false if there is none yet.
 func (s *Secret) Current() (Material, bool) {
 	if m := s.current.Load(); m != nil {
 		return *m, true
@@ -70,7 +71,7 @@ func (s *Secret) Current() (Material, bool) {
 	return Material{}, false
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica listens.
+// NeedLeaderElection returns false, because every replica listens.
 func (s *Secret) NeedLeaderElection() bool { return false }
 
 // Start reads the Secret until the context ends.
@@ -85,8 +86,8 @@ func (s *Secret) Start(ctx context.Context) error {
 	}
 }
 
-// read takes what the Secret has, if it can be used. What was there before stays in use otherwise: a Secret that is
-// written wrongly, or deleted, stops no event.
+// read takes over the content of the Secret if it can be used. Otherwise the previous Material stays in use, so that an
+// invalid or deleted Secret does not stop events.
 func (s *Secret) read(ctx context.Context) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -104,7 +105,7 @@ func (s *Secret) read(ctx context.Context) {
 	case ctx.Err() != nil:
 	case err != nil:
 		at := time.Now()
-		// Who makes the certificates makes the Secret, within seconds of the first start.
+		// The certificate keeper creates the Secret within seconds of the first start.
 		isError := s.fault.IsError(at, err, before == nil && apierrors.IsNotFound(err))
 		if at.Sub(s.said) < sayEvery && (s.saidAsError || !isError) {
 			return
@@ -114,14 +115,14 @@ func (s *Secret) read(ctx context.Context) {
 			s.log.Info("waiting for the listener's Secret", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
 			return
 		}
-		s.log.Error(err, "cannot use the listener's Secret; what was read before, if anything, stays in use", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
+		s.log.Error(err, "cannot use the listener's Secret, keeping the previous content if there is any", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
 	case before == nil || before.Version != now.Version:
 		s.current.Store(now)
 		s.log.Info("read the listener's Secret", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name, logkey.Digest, now.Version[:12])
 	}
 }
 
-var errAuthorities = errors.New("no certificate is under the key " + shared.CertificateAuthorityKey)
+var errAuthorities = errors.New("no certificate under the key " + shared.CertificateAuthorityKey)
 
 func parse(data map[string][]byte, withKey bool) (*Material, error) {
 	m := &Material{Authorities: x509.NewCertPool()}

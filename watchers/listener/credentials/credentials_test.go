@@ -20,7 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
 )
 
-// run keeps the Secret istio-system/listener of a fake control plane.
+// run reads the Secret istio-system/listener of a fake control plane.
 func run(t *testing.T, withKey bool) (*credentials.Secret, client.Client) {
 	t.Helper()
 	cluster := fake.NewClientBuilder().Build()
@@ -36,16 +36,16 @@ func secret(data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-system", Name: "listener"}, Data: data}
 }
 
-// inTime is a subtest in which time passes when nobody does anything.
+// inTime runs a subtest with a fake clock.
 func inTime(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// soon is in which time a change is in use.
+// soon is the time after which a change must be in use.
 const soon = 6 * time.Second
 
-// awaits is the Material a few seconds later, which is another one than before.
+// awaits returns the Material a few seconds later. It must differ from the previous one.
 func awaits(t *testing.T, s *credentials.Secret, before string) credentials.Material {
 	t.Helper()
 	time.Sleep(soon)
@@ -80,8 +80,8 @@ func changes(t *testing.T) {
 	require.True(t, second.Authorities.Equal(both))
 }
 
-// At the first start the Secret comes within seconds.
-func TestASecretThatIsNotThereYetIsAnErrorOnlyOnceThatLasts(t *testing.T) {
+// At the first start the Secret is created within seconds.
+func TestAMissingSecretIsAnErrorOnlyIfItStaysMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
@@ -123,7 +123,7 @@ func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {
 			require.NoError(t, cluster.Delete(t.Context(), written))
 			time.Sleep(soon)
 			now, there = s.Current()
-			require.True(t, there, "it is deleted, and agents still connect")
+			require.True(t, there, "agents still connect after the Secret was deleted")
 			require.Equal(t, first.Version, now.Version)
 		})
 	}
@@ -142,5 +142,5 @@ func behindAGateway(t *testing.T) {
 	require.NoError(t, cluster.Create(t.Context(), secret(data)))
 	now := awaits(t, s, "")
 	require.True(t, now.Authorities.Equal(authority.Pool()))
-	require.Empty(t, now.Certificate.Certificate, "no private key is held that is not used")
+	require.Empty(t, now.Certificate.Certificate, "an unused private key is not kept")
 }

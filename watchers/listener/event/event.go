@@ -1,5 +1,5 @@
-// Package event reads the body of an event from a remote cluster. Whoever sends it may be an agent that somebody took
-// over: what it names is used in comparisons only, and is of a size and of characters that do not matter elsewhere.
+// Package event parses the body of an event from a remote cluster. The sender may be a compromised agent. The names in
+// a body are therefore only used in comparisons, and their length and characters are restricted.
 package event
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Most bytes of what an event names: those of Kubernetes.
+// Maximum lengths in bytes; those of Kubernetes.
 const (
 	maxName      = 253
 	maxNamespace = 63
@@ -32,12 +32,12 @@ var (
 	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 )
 
-// Parse reads a body, of v1 or v2. Fields that it does not know are ignored: agents of earlier generations send more.
+// Parse parses a body of v1 or v2. It ignores unknown fields, because agents of earlier generations send more.
 func Parse(body []byte) (shared.RemoteEvent, error) {
 	var read shared.RemoteEvent
 	if err := json.Unmarshal(body, &read); err != nil {
-		// What the decoder says may have parts of the body.
-		return shared.RemoteEvent{}, fmt.Errorf("%w: it is no JSON of the fields that an event has", ErrInvalid)
+		// The decoder's error may contain parts of the body.
+		return shared.RemoteEvent{}, fmt.Errorf("%w: the body is not the JSON of an event", ErrInvalid)
 	}
 	if field := invalid(read); field != "" {
 		return shared.RemoteEvent{}, fmt.Errorf("%w: %s", ErrInvalid, field)
@@ -45,7 +45,7 @@ func Parse(body []byte) (shared.RemoteEvent, error) {
 	return read, nil
 }
 
-// invalid names the first field that no object of Kubernetes has in this way; empty where there is none.
+// invalid returns the first field that cannot belong to a Kubernetes object; empty if all are valid.
 func invalid(e shared.RemoteEvent) string {
 	optional := func(text string, most int) bool {
 		return text == "" || len(text) <= most && namespaces.MatchString(text)
@@ -65,8 +65,8 @@ func invalid(e shared.RemoteEvent) string {
 	return ""
 }
 
-// isName tells whether an object may have this name: of most kinds a DNS name, of some, such as roles, any that can be a
-// part of a path.
+// isName reports whether an object may have this name. Most kinds require a DNS name, but some, such as roles, allow
+// any path segment.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsAny(name, "/%") &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })

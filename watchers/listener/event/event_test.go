@@ -33,7 +33,7 @@ func TestAnEventNamesWhatChanged(t *testing.T) {
 	require.Equal(t, "system:node", read.Watched.Name)
 }
 
-func TestWhatNoObjectCanBeNamedIsRefused(t *testing.T) {
+func TestImpossibleNamesAreRefused(t *testing.T) {
 	change := func(old, by string) string { return strings.Replace(example, old, by, 1) }
 	for name, body := range map[string]string{
 		"nothing": ``, "null": `null`, "a list": `[]`, "no object": `{}`, "more after it": example + "{}", "another type": `{"watched":1}`,
@@ -47,7 +47,7 @@ func TestWhatNoObjectCanBeNamedIsRefused(t *testing.T) {
 			read, err := Parse([]byte(body))
 			require.ErrorIs(t, err, ErrInvalid)
 			require.Empty(t, read)
-			require.LessOrEqual(t, len(err.Error()), 100, "it repeats what was sent")
+			require.LessOrEqual(t, len(err.Error()), 100, "the error must not repeat the body")
 		})
 	}
 }

@@ -1,10 +1,12 @@
-// Package xfcc reads the header X-Forwarded-Client-Cert, in which Envoy, and so Istio, says which client certificate it
-// was shown.
+// Package xfcc parses the header X-Forwarded-Client-Cert. In this header Envoy, and so Istio, reports the client
+// certificate of a connection.
 //
-// The header has one element per proxy on the way, separated by commas, of which each proxy appends its own or, with
-// SANITIZE_SET, replaces all by its own. An element has pairs of key and value, separated by semicolons; a value with one
-// of these characters is in double quotes. Whoever reads the header must know that the connection is from a proxy that it
-// trusts: everybody else can write into it what they like.
+// The header has one element per proxy on the way, separated by commas. Each proxy appends its own element or, with
+// SANITIZE_SET, replaces all elements with its own. An element has key-value pairs, separated by semicolons. A value
+// with one of these characters is in double quotes.
+//
+// The reader must know that the connection comes from a trusted proxy, because everybody else can write anything into
+// the header.
 package xfcc
 
 import (
@@ -16,29 +18,29 @@ import (
 	"strings"
 )
 
-// keyCert is the key of the certificate: PEM, URL-encoded. Keys are the same in any case.
+// keyCert is the key of the certificate: PEM, URL-encoded. Keys are case-insensitive.
 const keyCert = "cert"
 
-// ErrNoCertificate is that of a header in which no element has a certificate.
+// ErrNoCertificate is returned for a header in which no element has a certificate.
 var ErrNoCertificate = errors.New("no element has a certificate")
 
 var (
 	errKey       = errors.New("a pair has no key")
-	errQuote     = errors.New("a quoted value does not end, or goes on after its end")
+	errQuote     = errors.New("a quoted value does not end, or continues after its end")
 	errTwice     = errors.New("an element has two certificates")
-	errNotOne    = errors.New("it is not exactly one certificate in PEM")
+	errNotOne    = errors.New("the value is not exactly one certificate in PEM")
 	errEmptyCert = errors.New("a certificate is empty")
 )
 
-// Element is what one proxy says.
+// Element is the element of one proxy.
 type Element struct {
-	// Cert is the certificate that it was shown, in PEM; empty where it does not say.
+	// Cert is the client certificate in PEM; empty if the element has none.
 	Cert string
 }
 
-// Nearest returns the certificate of the last element that has one: that of the nearest proxy which tells certificates.
-// What comes before it may be whatever the client sent. What comes after it is of proxies that pass the header on without
-// telling certificates, such as a sidecar of ours.
+// Nearest returns the certificate of the last element that has one, which is from the nearest proxy that reports
+// certificates. Earlier elements may come from the client. Later elements come from proxies that pass the header on
+// without reporting certificates, such as our own sidecar.
 func Nearest(header string) (*x509.Certificate, error) {
 	elements, err := Parse(header)
 	if err != nil {
@@ -64,7 +66,7 @@ func certificateOf(text string) (*x509.Certificate, error) {
 	return certificate, nil
 }
 
-// Parse reads a header, in which several lines are joined by commas.
+// Parse parses a header. Several header lines must be joined by commas.
 func Parse(header string) ([]Element, error) {
 	var all []Element
 	for rest, more := header, true; more; {
@@ -82,7 +84,7 @@ func Parse(header string) ([]Element, error) {
 			if element.Cert != "" {
 				return nil, errTwice
 			}
-			// A plus is one, as in base64, and no space.
+			// A plus stands for itself, as in base64, and not for a space.
 			if element.Cert, err = url.PathUnescape(value); err != nil {
 				return nil, fmt.Errorf("read the certificate: %w", err)
 			}
@@ -96,7 +98,7 @@ func Parse(header string) ([]Element, error) {
 	return all, nil
 }
 
-// pair reads one pair, and returns the separator behind it, zero at the end, and what follows.
+// pair parses one pair. It returns the separator behind the pair, or zero at the end, and the rest of the text.
 func pair(text string) (key, value string, separator byte, rest string, err error) {
 	key, text, found := strings.Cut(text, "=")
 	if key = strings.TrimSpace(key); !found || key == "" || strings.ContainsAny(key, `,;"`) {
@@ -126,7 +128,7 @@ func pair(text string) (key, value string, separator byte, rest string, err erro
 	return key, value, text[0], text[1:], nil
 }
 
-// quoted reads a value up to the quote at its end. A quote in it follows a backslash.
+// quoted parses a value up to the closing quote. A backslash escapes a quote.
 func quoted(text string) (value, rest string, err error) {
 	var read strings.Builder
 	for i := 0; i < len(text); i++ {

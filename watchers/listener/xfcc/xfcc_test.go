@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
-// encoded is a certificate as Envoy writes it.
+// encoded returns a certificate as Envoy writes it.
 func encoded(certificate []byte) string {
 	return strings.ReplaceAll(url.QueryEscape(string(certificate)), "+", "%20")
 }
@@ -25,13 +25,13 @@ func certificate(t testing.TB, name string) string {
 func TestTheNearestProxysCertificateCounts(t *testing.T) {
 	agent, smuggled := certificate(t, "agent"), certificate(t, "smuggled")
 	for name, header := range map[string]string{
-		"of Istio's gateway":                         `Hash=ab12;Cert="` + agent + `";Subject="CN=agent,O=\"x;y\"";URI=`,
-		"without quotes":                             `Cert=` + agent,
-		"the key in lower case":                      `cert="` + agent + `"`,
-		"after what the client sent":                 `Cert="` + smuggled + `",Hash=1;Cert="` + agent + `"`,
-		"before that of a sidecar, which tells none": `Cert="` + agent + `", By=spiffe://cluster.local/ns/a/sa/b;Hash=2;Subject="";URI=spiffe://cluster.local/ns/istio-system/sa/gateway`,
-		"with pluses that are not encoded":           `Cert="` + strings.ReplaceAll(agent, "%2B", "+") + `"`,
-		"with spaces between":                        ` Hash=1 ; Cert="` + agent + `" ; Subject="" `,
+		"of Istio's gateway":         `Hash=ab12;Cert="` + agent + `";Subject="CN=agent,O=\"x;y\"";URI=`,
+		"without quotes":             `Cert=` + agent,
+		"the key in lower case":      `cert="` + agent + `"`,
+		"after what the client sent": `Cert="` + smuggled + `",Hash=1;Cert="` + agent + `"`,
+		"before the element of a sidecar without a certificate": `Cert="` + agent + `", By=spiffe://cluster.local/ns/a/sa/b;Hash=2;Subject="";URI=spiffe://cluster.local/ns/istio-system/sa/gateway`,
+		"with pluses that are not encoded":                      `Cert="` + strings.ReplaceAll(agent, "%2B", "+") + `"`,
+		"with spaces in between":                                ` Hash=1 ; Cert="` + agent + `" ; Subject="" `,
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, err := Nearest(header)
@@ -41,7 +41,7 @@ func TestTheNearestProxysCertificateCounts(t *testing.T) {
 	}
 }
 
-func TestAHeaderThatIsNotUnderstoodHasNoCertificate(t *testing.T) {
+func TestAnInvalidHeaderHasNoCertificate(t *testing.T) {
 	agent := certificate(t, "agent")
 	for name, header := range map[string]string{
 		"nothing": ``, "no key": `="` + agent + `"`, "no value": `Cert`, "a quote that does not end": `Cert="` + agent, "an empty certificate": `Cert=""`,
@@ -57,7 +57,7 @@ func TestAHeaderThatIsNotUnderstoodHasNoCertificate(t *testing.T) {
 		})
 	}
 	_, err := Nearest(`Hash=1;Subject="Cert=` + agent + `"`)
-	require.ErrorIs(t, err, ErrNoCertificate, "a value is none, whatever it says")
+	require.ErrorIs(t, err, ErrNoCertificate, "the value of another key is no certificate")
 }
 
 func FuzzParse(f *testing.F) {
@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 		}
 		require.NotEmpty(t, elements)
 		require.LessOrEqual(t, len(elements), 1+strings.Count(header, ","))
-		// Written in the simplest way, it says the same.
+		// In the simplest notation, the header has the same meaning.
 		var written []string
 		for _, e := range elements {
 			if e.Cert == "" {

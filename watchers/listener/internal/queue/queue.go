@@ -1,9 +1,11 @@
-// Package queue decides which Kyma or Manifest is kicked next for events of remote clusters. It is pure: times are given,
-// and nothing is sent.
+// Package queue decides which Kyma or Manifest is kicked next for events from remote clusters. It is pure: callers pass
+// the time, and nothing is sent.
 //
-// An entity waits once, however many events name it. Each Kyma has a bucket of tokens, and those that have a token are
-// served in turn, so that one with many events delays its own only. What all send together is bounded by one more bucket.
-// What is over is late, and not lost.
+// An entity waits once, however many events name it. Each Kyma has a token bucket. Kymas with a token are served in
+// turn, so a Kyma with many events delays only itself. One more bucket bounds the kicks of all Kymas together. Surplus
+// kicks are late, but not lost.
+//
+// The caller takes items with Next, sends their kicks, and reports each with Delivered or Failed.
 package queue
 
 import (
@@ -17,99 +19,100 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
 )
 
-// Limits are the sizes of a Queue.
+// Limits configure a Queue.
 type Limits struct {
-	// PerSecond and Burst are how many kicks a Kyma gets, for itself and its Manifests.
+	// PerSecond and Burst bound the kicks of a Kyma, for itself and its Manifests.
 	PerSecond rate.Limit
 	Burst     int
-	// UrgentPerSecond and UrgentBurst are how many of them are urgent, of those for the Kyma itself and of those for its
-	// Manifests each: a module whose state changes all the time does not slow down what the owner of the cluster edits. The
-	// others are kicks as any, whose pace the workflow slows down while they keep coming.
+	// UrgentPerSecond and UrgentBurst bound how many of these kicks are urgent, separately for the Kyma and for its
+	// Manifests. A module that changes its state all the time thus does not delay the edits of the cluster's owner. The
+	// other kicks are ordinary: the workflow slows down while they keep coming.
 	UrgentPerSecond rate.Limit
 	UrgentBurst     int
-	// Together and TogetherBurst are how many kicks there are of all Kymas.
+	// Together and TogetherBurst bound the kicks of all Kymas.
 	Together      rate.Limit
 	TogetherBurst int
-	// Capacity is how many entities wait, of one Kyma PerKyma.
+	// Capacity bounds the waiting entities, and PerKyma those of one Kyma.
 	Capacity, PerKyma int
-	// Pause is how long a Kyma waits whose kick failed, doubled with each failure in a row up to MaxPause.
+	// Pause is the backoff of a Kyma after a failed kick. It doubles with each failure in a row, up to MaxPause.
 	Pause, MaxPause time.Duration
 }
 
-// soon is the shortest wait, so that rounding of the tokens does not make it none.
+// soon is the shortest wait, so that rounding of tokens never yields a zero wait.
 const soon = time.Millisecond
 
-// Entity is what is kicked: a Manifest of a Kyma, or the Kyma where the Manifest is zero.
+// Entity is the target of a kick: a Manifest of a Kyma, or the Kyma itself if Manifest is zero.
 type Entity struct {
 	Kyma, Manifest kick.Ref
 }
 
-// Item is an Entity that waits.
+// Item is a waiting Entity.
 type Item struct {
 	Entity
-	// Kick is what is sent.
+	// Kick is the kick to send.
 	Kick kick.Kick
-	// Since is when the first event came that waits.
+	// Since is the time of the first waiting event.
 	Since time.Time
 }
 
-// Outcome is what Add did.
+// Outcome is the result of Add.
 type Outcome int
 
 // Outcomes of Add.
 const (
-	// Queued items wait.
+	// Queued means that the item waits.
 	Queued Outcome = iota
-	// Merged items are one with an item that waits.
+	// Merged means that the item was merged with a waiting one.
 	Merged
-	// Full says that there is no room.
+	// Full means that there is no room.
 	Full
 )
 
-// Queue is not safe for concurrent use.
+// Queue holds the waiting items. It is not safe for concurrent use.
 type Queue struct {
 	limits   Limits
 	together *rate.Limiter
 	kymas    map[types.UID]*backlog
-	// turn has the backlogs that have an item and a token, asleep the others, by when to wake them.
+	// turn holds the backlogs with an item and a token. asleep holds the others, ordered by when to wake them.
 	turn   *list.List
 	asleep sleepers
 	length int
-	// draining is true once buckets of Kymas do not count any more.
+	// draining is true once the buckets of Kymas no longer count.
 	draining bool
 }
 
-// backlog is what waits of one Kyma.
+// backlog holds the waiting items of one Kyma.
 type backlog struct {
 	uid      types.UID
 	items    []*Item
 	byEntity map[Entity]*Item
 	bucket   *rate.Limiter
-	// urgent is of the Kyma itself, urgentOfModules of its Manifests.
+	// urgent is for the Kyma itself, urgentOfModules for its Manifests.
 	urgent, urgentOfModules *rate.Limiter
 	failures                int
-	// notBefore is when a kick may be tried after a failure.
+	// notBefore is when a kick may be tried again after a failure.
 	notBefore time.Time
-	// wake is when it has a token or, without items, when it can be forgotten; at is its place among the sleepers, or -1.
+	// wake is when the backlog has a token or, without items, when it can be forgotten. at is its index among the
+	// sleepers, or -1.
 	wake time.Time
 	at   int
 	turn *list.Element
 }
 
-// New makes an empty Queue.
+// New returns an empty Queue.
 func New(limits Limits) *Queue {
 	return &Queue{
 		limits: limits, together: rate.NewLimiter(limits.Together, limits.TogetherBurst), kymas: map[types.UID]*backlog{}, turn: list.New(),
 	}
 }
 
-// Len is how many entities wait.
+// Len returns the number of waiting entities.
 func (q *Queue) Len() int { return q.length }
 
-// Kymas is how many Kymas are remembered: those that have events, or had some within the last minute.
+// Kymas returns the number of remembered Kymas, which have waiting events or had some recently.
 func (q *Queue) Kymas() int { return len(q.kymas) }
 
-// Add adds an item. Of one that waits already, it keeps since when, and takes the newer kick.
+// Add adds an item. If its entity already waits, the earlier Since and the newer kick are kept.
 func (q *Queue) Add(item Item, now time.Time) Outcome {
 	b := q.kymas[item.Kyma.UID]
 	if b != nil {
@@ -128,7 +131,7 @@ func (q *Queue) Add(item Item, now time.Time) Outcome {
 	return Queued
 }
 
-// put adds an item that does not wait, and returns its backlog.
+// put adds an item for an entity that is not waiting, and returns its backlog.
 func (q *Queue) put(item Item, now time.Time) *backlog {
 	b := q.kymas[item.Kyma.UID]
 	if b == nil {
@@ -147,7 +150,7 @@ func (q *Queue) put(item Item, now time.Time) *backlog {
 	return b
 }
 
-// Next takes the item whose turn it is. Where there is none, wait says how long there will be none unless one is added;
+// Next removes and returns the next item. If none is due, wait is the time until one is, unless one is added before;
 // zero means forever.
 func (q *Queue) Next(now time.Time) (item Item, wait time.Duration, found bool) {
 	for len(q.asleep) > 0 && !q.asleep[0].wake.After(now) {
@@ -189,12 +192,12 @@ func (q *Queue) Next(now time.Time) (item Item, wait time.Duration, found bool) 
 	return *taken, 0, true
 }
 
-// Failed puts back an item that Next gave out and that could not be delivered, also where the queue is full by now: it had
-// its place. Its Kyma waits.
+// Failed puts back an item from Next that could not be delivered, even if the queue is full by now. The Kyma then backs
+// off.
 func (q *Queue) Failed(item Item, now time.Time) {
 	b := q.kymas[item.Kyma.UID]
 	if b != nil && b.byEntity[item.Entity] != nil {
-		// More events came in meanwhile, and their kick is the newer one.
+		// More events arrived meanwhile, and their kick is newer.
 		b.byEntity[item.Entity].Since = item.Since
 	} else {
 		b = q.put(item, now)
@@ -204,7 +207,7 @@ func (q *Queue) Failed(item Item, now time.Time) {
 	q.place(b, now)
 }
 
-// Delivered says that an item that Next gave out was delivered.
+// Delivered reports that an item from Next was delivered.
 func (q *Queue) Delivered(item Item, now time.Time) {
 	b := q.kymas[item.Kyma.UID]
 	if b == nil || b.failures == 0 {
@@ -214,7 +217,7 @@ func (q *Queue) Delivered(item Item, now time.Time) {
 	q.place(b, now)
 }
 
-// Drain has items wait for the bucket of their Kyma no more: the process ends.
+// Drain makes items no longer wait for the bucket of their Kyma, because the process ends.
 func (q *Queue) Drain(now time.Time) {
 	q.draining = true
 	for _, b := range q.kymas {
@@ -222,7 +225,7 @@ func (q *Queue) Drain(now time.Time) {
 	}
 }
 
-// place puts a backlog where it belongs now: it has its turn, keeps the one that it has, or sleeps.
+// place puts a backlog where it belongs now: at the end of turn, at its present position in turn, or among the sleepers.
 func (q *Queue) place(b *backlog, now time.Time) {
 	if len(b.items) == 0 {
 		b.wake = now.Add(max(untilFull(b.bucket, now), untilFull(b.urgent, now), untilFull(b.urgentOfModules, now)))
@@ -252,13 +255,13 @@ func (q *Queue) place(b *backlog, now time.Time) {
 	}
 }
 
-// isRested tells whether a new backlog would be the same.
+// isRested reports whether the backlog is the same as a new one.
 func (b *backlog) isRested(now time.Time, limits Limits) bool {
 	return b.bucket.TokensAt(now) >= float64(limits.Burst) && b.urgent.TokensAt(now) >= float64(limits.UrgentBurst) &&
 		b.urgentOfModules.TokensAt(now) >= float64(limits.UrgentBurst)
 }
 
-// untilToken is how long it takes until there is a token.
+// untilToken returns the time until there is a token.
 func untilToken(l *rate.Limiter, now time.Time) time.Duration {
 	if missing := 1 - l.TokensAt(now); missing > 0 {
 		return duration(missing, l.Limit())
@@ -266,7 +269,7 @@ func untilToken(l *rate.Limiter, now time.Time) time.Duration {
 	return 0
 }
 
-// untilFull is how long it takes until no token is missing.
+// untilFull returns the time until the bucket is full.
 func untilFull(l *rate.Limiter, now time.Time) time.Duration {
 	return duration(float64(l.Burst())-l.TokensAt(now), l.Limit())
 }
@@ -275,7 +278,7 @@ func duration(tokens float64, per rate.Limit) time.Duration {
 	return max(soon, time.Duration(tokens/float64(per)*float64(time.Second))+soon)
 }
 
-// sleepers are backlogs by when to wake them; it implements heap.Interface.
+// sleepers is a heap of backlogs, ordered by when to wake them.
 type sleepers []*backlog
 
 func (s sleepers) Len() int           { return len(s) }

@@ -25,7 +25,7 @@ func ref(name string) kick.Ref {
 	return kick.Ref{Namespace: "kcp-system", Name: name, UID: types.UID(name)}
 }
 
-// item is an event of a Kyma about one of its Manifests, or about itself.
+// item returns an event about one of a Kyma's Manifests, or about the Kyma itself.
 func item(kyma, manifest string, since time.Time) Item {
 	i := Item{Entity: Entity{Kyma: ref(kyma)}, Since: since}
 	if manifest != "" {
@@ -34,13 +34,13 @@ func item(kyma, manifest string, since time.Time) Item {
 	return i
 }
 
-// clock takes what is due while time passes.
+// clock takes due items from a queue while time passes.
 type clock struct {
 	*Queue
 	now time.Time
 }
 
-// pass lets time pass, and returns what came out of the queue, in this order.
+// pass lets time pass, and returns the items that left the queue, in this order.
 func (c *clock) pass(t *testing.T, d time.Duration) (out []Item) {
 	t.Helper()
 	end := c.now.Add(d)
@@ -72,10 +72,10 @@ func TestEventsOfOneEntityAreOneKick(t *testing.T) {
 	require.Equal(t, 2, c.Len())
 	out := c.pass(t, 0)
 	require.Len(t, out, 2)
-	require.Equal(t, begin, out[0].Since, "the first event has waited the longest")
+	require.Equal(t, begin, out[0].Since, "the time of the first event counts")
 	require.Equal(t, "9999", out[0].Kick.ResourceVersion)
 	require.Zero(t, c.Len())
-	require.Equal(t, Queued, c.Add(item("a", "m", begin), begin), "the kick on its way may be too early for this event")
+	require.Equal(t, Queued, c.Add(item("a", "m", begin), begin), "the kick in flight may be too early for this event")
 }
 
 func TestAKymaGetsFiveKicksAndThenOneASecond(t *testing.T) {
@@ -85,10 +85,10 @@ func TestAKymaGetsFiveKicksAndThenOneASecond(t *testing.T) {
 	}
 	require.Len(t, c.pass(t, 0), 5)
 	require.Len(t, c.pass(t, 3500*time.Millisecond), 3)
-	require.Len(t, c.pass(t, time.Hour), 4, "what is over is late, and not lost")
+	require.Len(t, c.pass(t, time.Hour), 4, "surplus kicks are late, but not lost")
 }
 
-func TestOfManyKicksOfAKymaFewAreUrgent(t *testing.T) {
+func TestFewOfAKymasManyKicksAreUrgent(t *testing.T) {
 	c := &clock{New(limits()), begin}
 	urgent := 0
 	for range 100 {
@@ -130,7 +130,7 @@ func TestOneKymasEventsDelayNoOthers(t *testing.T) {
 	for _, each := range out[:4] {
 		served[each.Kyma.Name] = true
 	}
-	require.Len(t, served, 4, "each has its turn before one has a second")
+	require.Len(t, served, 4, "each Kyma has a turn before one has a second")
 }
 
 func TestAllKymasTogetherAreBounded(t *testing.T) {
@@ -143,7 +143,7 @@ func TestAllKymasTogetherAreBounded(t *testing.T) {
 	require.Len(t, c.pass(t, 0), 200)
 	require.InDelta(t, 400, len(c.pass(t, 2*time.Second)), 90)
 	c.pass(t, time.Minute)
-	require.Zero(t, c.Len(), "what is over is late, and not lost")
+	require.Zero(t, c.Len(), "surplus kicks are late, but not lost")
 }
 
 func TestAFullQueueSaysSo(t *testing.T) {
@@ -152,14 +152,14 @@ func TestAFullQueueSaysSo(t *testing.T) {
 	c := New(l)
 	require.Equal(t, Queued, c.Add(item("a", "1", begin), begin))
 	require.Equal(t, Queued, c.Add(item("a", "2", begin), begin))
-	require.Equal(t, Full, c.Add(item("a", "3", begin), begin), "one Kyma cannot take all room")
+	require.Equal(t, Full, c.Add(item("a", "3", begin), begin), "one Kyma cannot fill the queue")
 	require.Equal(t, Merged, c.Add(item("a", "2", begin), begin))
 	require.Equal(t, Queued, c.Add(item("b", "", begin), begin))
 	require.Equal(t, Full, c.Add(item("c", "", begin), begin))
-	require.Equal(t, 2, c.Kymas(), "what found no room is not remembered")
+	require.Equal(t, 2, c.Kymas(), "a Kyma that found no room is not remembered")
 }
 
-func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
+func TestFailedKicksBackOffAndDelayNoOthers(t *testing.T) {
 	c := &clock{New(limits()), begin}
 	c.Add(item("a", "", begin), begin)
 	for _, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
@@ -189,7 +189,7 @@ func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
 	require.True(t, found, "a delivery ends the pause")
 }
 
-func TestWhatFailedIsKeptWhereTheQueueIsFull(t *testing.T) {
+func TestAFailedKickIsKeptEvenIfTheQueueIsFull(t *testing.T) {
 	l := limits()
 	l.Capacity = 1
 	c := &clock{New(l), begin}
@@ -206,13 +206,13 @@ func TestWhatFailedIsKeptWhereTheQueueIsFull(t *testing.T) {
 	newer.Kick.ResourceVersion = "2"
 	c.Add(newer, c.now)
 	c.Failed(failed, c.now)
-	require.Equal(t, 1, c.Len(), "it is one with what came in meanwhile")
+	require.Equal(t, 1, c.Len(), "the failed kick is merged with newer events")
 	out := c.pass(t, time.Minute)
 	require.Equal(t, "2", out[0].Kick.ResourceVersion)
 	require.Equal(t, failed.Since, out[0].Since)
 }
 
-func TestAtTheEndTheBucketsOfKymasDoNotCount(t *testing.T) {
+func TestDrainingIgnoresTheBucketsOfKymas(t *testing.T) {
 	c := &clock{New(limits()), begin}
 	for i := range 50 {
 		c.Add(item("a", fmt.Sprint(i), begin), begin)

@@ -58,7 +58,7 @@ func TestAGracePeriodThatCannotBeReadIsSaidAndToldOnce(t *testing.T) {
 	b.told = nil
 	const problem = "the annotation operator.kyma-project.io/purge-grace-period cannot be read as a duration such as 36h, so that 24h0m0s hold"
 	require.Contains(t, b.report(t).Message, problem)
-	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem+" [hint: correct it]")
+	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem+" [hint: correct the annotation]")
 	b.told = nil
 	b.in.Waiting = "something else"
 	require.Contains(t, b.report(t).Message, problem)

@@ -68,8 +68,8 @@ func With(message, todo string) string {
 	return message + " (" + todo + ")"
 }
 
-// OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.
-const OtherFinalizers = "whoever set these finalizers must take them off"
+// OtherFinalizers is the hint if finalizers of other controllers block a resource that we remove.
+const OtherFinalizers = "have the controllers that set these finalizers remove them"
 
 // Recorder records Events. A client-go record.EventRecorder is one.
 type Recorder interface {

@@ -10,7 +10,7 @@ type Failure struct {
 	// Missing is the kind that the cluster does not know, if that is the cause.
 	Missing string
 	// Reason, if set, is why the object was refused, as far as there is something of its own to be done about it: it has a
-	// row in docs/operating.md.
+	// row in docs/reasons.md.
 	Reason string
 	// Hook is true when a chart's hook failed while it ran, and not something that was applied.
 	Hook bool

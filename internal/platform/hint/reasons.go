@@ -59,8 +59,8 @@ func Sections() []Section {
 				},
 				{
 					Name:  "UnreachableForbidden",
-					Means: "403: the kubeconfig's user lacks a permission; the message names the request",
-					Do:    "grant the kubeconfig's user this permission; retries back off up to a day, so run the workflow update `reconcile` to try at once",
+					Means: "403: the kubeconfig's user lacks a permission for the request that the message names",
+					Do:    "grant the kubeconfig's user the permission for the refused request; retries back off up to a day, so run the workflow update `reconcile` to try at once",
 				},
 				{
 					Name:  "UnreachableServerFailed",
@@ -615,7 +615,7 @@ func Sections() []Section {
 				},
 				{
 					Name:  "NotSigned",
-					Means: "signatures are required now, but the plan accepted the module's descriptor before they were. Nothing is installed or changed",
+					Means: "signatures are required now, but the plan accepted the module's descriptor before that. Nothing is installed or changed",
 					Do:    "sign the component version, or publish a signed one",
 				},
 				{

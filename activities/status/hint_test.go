@@ -39,8 +39,8 @@ func TestAFaultWithoutAHintGetsTheHintOfItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
 	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized, Message: "401"})
 	b.report(t)
-	require.Equal(t, "renew the Secret", b.kyma(t).Status.LastOperation.Hint)
-	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the Secret]", "the Event has the reason of the access")
+	require.Equal(t, "renew the credentials in the access Secret", b.kyma(t).Status.LastOperation.Hint)
+	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the credentials in the access Secret]", "the Event has the reason of the access")
 }
 
 func TestADeletionHeldByALostClusterSaysHowToEndIt(t *testing.T) {
@@ -49,7 +49,7 @@ func TestADeletionHeldByALostClusterSaysHowToEndIt(t *testing.T) {
 	b.in.Faults, b.in.Push = b.in.Faults.With(fault.PartSync, lost), false
 	b.report(t)
 	hinted := b.kyma(t).Status.LastOperation.Hint
-	require.Contains(t, hinted, "see whether the cluster is there")
+	require.Contains(t, hinted, "check that the cluster exists")
 	require.Contains(t, hinted, "; if the cluster is permanently gone, lifecycle-manager purge kyma-sample -n kcp-system ends the deletion now")
 	b.in.Purging = true
 	b.report(t)

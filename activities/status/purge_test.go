@@ -58,7 +58,7 @@ func TestAnInvalidGracePeriodIsReportedOnce(t *testing.T) {
 	b.told = nil
 	const problem = "the annotation operator.kyma-project.io/purge-grace-period is not a duration such as 36h, so the default of 24h0m0s applies"
 	require.Contains(t, b.report(t).Message, problem)
-	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem+" [hint: correct it]")
+	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem+" [hint: correct the annotation]")
 	b.told = nil
 	b.in.Waiting = "something else"
 	require.Contains(t, b.report(t).Message, problem)

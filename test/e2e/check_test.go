@@ -117,7 +117,7 @@ func assertCheckFindsFaults(t *testing.T, s *harness.Environment) {
 		require.Contains(t, found["failed"], "registry")
 		require.Contains(t, found["ok"]["access Secrets"], "1 of 3 lead to a cluster that answers")
 		require.Contains(t, found["failed"], "access Secret kcp-system/broken-access")
-		require.Contains(t, found["failed"]["access Secret kcp-system/refused-access"], "renew the Secret")
+		require.Contains(t, found["failed"]["access Secret kcp-system/refused-access"], "renew the credentials")
 	})
 }
 

@@ -160,7 +160,7 @@ func TestWhatAdmissionControlRefusesSaysWhoMustActAndHeals(t *testing.T) {
 			require.Contains(t, result.Observed.Message, tc.word)
 			s.report(result.Observed, false)
 			require.False(t, s.read().Status.Settled, "it does not wait for a change")
-			require.Contains(t, s.read().Status.LastOperation.Hint, "retried after growing waits")
+			require.Contains(t, s.read().Status.LastOperation.Hint, "at most 15 minutes apart")
 
 			require.NoError(t, s.remote.Delete(context.Background(), refuser))
 			require.Eventually(t, func() bool { return s.apply().Outcome == manifests.OutcomeApplied }, time.Minute, pollEvery)

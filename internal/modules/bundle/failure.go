@@ -9,7 +9,7 @@ type Failure struct {
 	Retryable bool
 	// Missing is the kind that the cluster does not serve, if that is the cause.
 	Missing string
-	// Reason is why the object was refused, if there is a specific remedy. Each Reason has a row in docs/operating.md.
+	// Reason is why the object was refused, if there is a specific remedy. Each Reason has a row in docs/reasons.md.
 	// It is empty otherwise.
 	Reason string
 	// Hook is true if a chart's hook failed while it ran, and false if an object could not be applied.

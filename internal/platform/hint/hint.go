@@ -68,8 +68,8 @@ func With(message, todo string) string {
 	return message + " (" + todo + ")"
 }
 
-// OtherFinalizers is the remedy if finalizers of other owners block the removal of a resource.
-const OtherFinalizers = "whoever set these finalizers must remove them"
+// OtherFinalizers is the hint if finalizers of other controllers block a resource that we remove.
+const OtherFinalizers = "have the controllers that set these finalizers remove them"
 
 // Recorder records Events. A client-go record.EventRecorder is one.
 type Recorder interface {

@@ -16,7 +16,7 @@ import (
 
 func TestAReasonHasAHint(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "renew the Secret", hint.For("UnreachableUnauthorized"))
+	require.Equal(t, "renew the credentials in the access Secret", hint.For("UnreachableUnauthorized"))
 	require.Empty(t, hint.For("Ready"), "nothing needs to be done")
 	require.Empty(t, hint.For("Unheard"))
 	require.Equal(t, "did you mean keda?", hint.Or("did you mean keda?", "ModuleNotFound"))

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/metrics"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/pages"
 )
 
 // certificatePage is the page size for listing the metadata of Secrets.
@@ -102,24 +103,17 @@ func (c *Certificates) readAgents(ctx context.Context) (map[string]time.Time, er
 		return nil, err
 	}
 	renewals := map[string]time.Time{}
-	for page := ""; ; {
-		secrets := &metav1.PartialObjectMetadataList{}
-		secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-		options := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(certificatePage), client.Continue(page)}
-		if err := c.Secrets.List(ctx, secrets, options...); err != nil {
-			return nil, fmt.Errorf("list the certificates of agents: %w", err)
+	err = pages.Metadata(ctx, c.Secrets, corev1.SchemeGroupVersion.WithKind("Secret"), certificatePage, func(secret *metav1.PartialObjectMetadata) bool {
+		// No agent uses a certificate without this annotation yet.
+		if at, err := time.Parse(time.RFC3339, secret.Annotations[certificates.AnnotationRenewal]); err == nil {
+			renewals[secret.Labels[shared.LabelKymaName]] = at
 		}
-		for i := range secrets.Items {
-			secret := &secrets.Items[i]
-			// No agent uses a certificate without this annotation yet.
-			if at, err := time.Parse(time.RFC3339, secret.Annotations[certificates.AnnotationRenewal]); err == nil {
-				renewals[secret.Labels[shared.LabelKymaName]] = at
-			}
-		}
-		if page = secrets.Continue; page == "" {
-			return renewals, nil
-		}
+		return true
+	}, client.InNamespace(c.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("list the certificates of agents: %w", err)
 	}
+	return renewals, nil
 }
 
 func (c *Certificates) readListener(ctx context.Context) (time.Time, error) {

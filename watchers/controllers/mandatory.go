@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/pages"
 )
 
 // mandatoryRequest names a mandatory module.
@@ -150,44 +150,31 @@ func (c *controllers) deciders(ctx context.Context, module string) ([]decider, e
 }
 
 // isInstalled reports, by a live read, whether this instance still has a Manifest of a mandatory module.
-func (c *controllers) isInstalled(ctx context.Context, module string) (bool, error) {
+func (c *controllers) isInstalled(ctx context.Context, module string) (found bool, err error) {
 	selected := client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelManagedBy: c.settings.ManagedBy}
-	named := len(validation.IsValidLabelValue(module)) == 0
-	page := client.Limit(mandatoryPage)
+	// A name that is no valid label value cannot be selected; the annotation has it.
+	named, size := len(validation.IsValidLabelValue(module)) == 0, int64(mandatoryPage)
 	if named {
-		selected[shared.LabelModuleName], page = module, client.Limit(1)
+		selected[shared.LabelModuleName], size = module, 1
 	}
 	namespaces := c.settings.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
+	manifest := v1beta2.GroupVersion.WithKind(shared.KindManifest)
 	for _, namespace := range namespaces {
-		found, err := c.isInstalledIn(ctx, namespace, module, named, page, selected)
-		if found || err != nil {
-			return found, err
+		err := pages.Metadata(ctx, c.live, manifest, size, func(m *metav1.PartialObjectMetadata) bool {
+			found = named || m.Annotations[desired.AnnotationModuleEntry] == module
+			return !found
+		}, client.InNamespace(namespace), selected)
+		if err != nil {
+			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
+		}
+		if found {
+			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// isInstalledIn is isInstalled for one namespace. named is true if the Manifests are selected by the module's name.
-func (c *controllers) isInstalledIn(ctx context.Context, namespace, module string, named bool, page client.Limit, selected client.MatchingLabels) (bool, error) {
-	for next := ""; ; {
-		manifests := &metav1.PartialObjectMetadataList{}
-		manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
-		if err := c.live.List(ctx, manifests, client.InNamespace(namespace), page, client.Continue(next), selected); err != nil {
-			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
-		}
-		// A name that is no valid label value cannot be selected; the annotation has it.
-		if slices.ContainsFunc(manifests.Items, func(m metav1.PartialObjectMetadata) bool {
-			return named || m.Annotations[desired.AnnotationModuleEntry] == module
-		}) {
-			return true, nil
-		}
-		if next = manifests.Continue; next == "" || named {
-			return false, nil
-		}
-	}
 }
 
 // subordinate records on the templates of a module that a release meta decides about the module.

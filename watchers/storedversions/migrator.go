@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/pages"
 )
 
 const (
@@ -114,19 +115,14 @@ func (m *Migrator) read(ctx context.Context, name string) (Definition, error) {
 // storage version.
 func (m *Migrator) list(ctx context.Context, d Definition) ([]object, error) {
 	var all []object
-	page := &metav1.PartialObjectMetadataList{}
-	page.SetGroupVersionKind(d.Kind.GroupVersion().WithKind(d.Kind.Kind + "List"))
-	for {
-		if err := m.client.List(ctx, page, client.Limit(m.pageSize), client.Continue(page.Continue)); err != nil {
-			return nil, fmt.Errorf("list %s: %w", d.Name, err)
-		}
-		for i := range page.Items {
-			all = append(all, object{client.ObjectKeyFromObject(&page.Items[i]), page.Items[i].ResourceVersion})
-		}
-		if page.Continue == "" {
-			return all, nil
-		}
+	err := pages.Metadata(ctx, m.client, d.Kind, m.pageSize, func(o *metav1.PartialObjectMetadata) bool {
+		all = append(all, object{client.ObjectKeyFromObject(o), o.ResourceVersion})
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", d.Name, err)
 	}
+	return all, nil
 }
 
 // rewriteAll tries all objects even if some fail. The error names the failed objects.

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/internal/events/certificates/rotation"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
+	"github.com/kyma-project/lifecycle-manager/internal/platform/pages"
 )
 
 // observation holds facts that are not in the Secrets of authorities and listener.
@@ -62,19 +63,12 @@ func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
 	}
 	counted := &agents{count: map[string]int{}, first: map[string][]string{}}
 	for _, selector := range []labels.Selector{ours, labels.SelectorFromSet(labels.Set{shared.LabelPurpose: purposeUpstream})} {
-		for page := ""; ; {
-			secrets := &metav1.PartialObjectMetadataList{}
-			secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-			options := []client.ListOption{client.InNamespace(k.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(agentPage), client.Continue(page)}
-			if err := k.Client.List(ctx, secrets, options...); err != nil {
-				return nil, fmt.Errorf("list the certificates of agents: %w", err)
-			}
-			for i := range secrets.Items {
-				counted.add(&secrets.Items[i], k.Now())
-			}
-			if page = secrets.Continue; page == "" {
-				break
-			}
+		err := pages.Metadata(ctx, k.Client, corev1.SchemeGroupVersion.WithKind("Secret"), agentPage, func(secret *metav1.PartialObjectMetadata) bool {
+			counted.add(secret, k.Now())
+			return true
+		}, client.InNamespace(k.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		if err != nil {
+			return nil, fmt.Errorf("list the certificates of agents: %w", err)
 		}
 	}
 	return counted, nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,17 +117,9 @@ func observe(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	return s
 }
 
-// isRefused reports whether a Kyma's status says that the rollout's version is refused. If the module is installed, the
-// status shows the installed version, and only the message names the refused version or its template.
+// isRefused reports whether a Kyma's status says that the rollout's version is refused.
 func isRefused(r *v1beta2.ModuleRollout, module v1beta2.ModuleStatus, m *v1beta2.Manifest) bool {
-	switch {
-	case module.State != shared.StateError:
-		return false
-	case m == nil:
-		return module.Version == r.Spec.To
-	default:
-		return m.Spec.Version != r.Spec.To && strings.Contains(module.Message, r.Spec.To)
-	}
+	return module.State == shared.StateError && module.RefusedVersion == r.Spec.To && (m == nil || m.Spec.Version != r.Spec.To)
 }
 
 // isAhead reports whether a cluster has a newer version than both versions of the rollout, for example from its previous

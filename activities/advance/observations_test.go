@@ -148,22 +148,22 @@ func TestARolloutToALowerVersionThanAllClustersHaveFails(t *testing.T) {
 }
 
 func TestTheKymaReportsARefusal(t *testing.T) {
-	refused := func(version, message string, state shared.State) func(*v1beta2.Kyma) {
-		return row(func(m *v1beta2.ModuleStatus) { m.Version, m.Message, m.State = version, message, state })
+	refused := func(version, refused string, state shared.State) func(*v1beta2.Kyma) {
+		return row(func(m *v1beta2.ModuleStatus) {
+			m.Version, m.RefusedVersion, m.Message, m.State = version, refused, "version 1.1.0 has no template", state
+		})
 	}
-	const missing = `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	for name, test := range map[string]struct {
 		kyma    func(*v1beta2.Kyma)
 		version string // version of the Manifest, or empty if there is none
 		want    bool
 	}{
-		"of an installed module, which shows the installed version": {refused("1.0.0", missing, shared.StateError), "1.0.0", true},
-		"of a module with an invalid template":                      {refused("1.0.0", "ModuleTemplate kcp-system/keda-1.1.0: invalid", shared.StateError), "1.0.0", true},
-		"of a module that is not installed":                         {refused("1.1.0", "whatever", shared.StateError), "", true},
-		"not of another version that is not installed":              {refused("1.0.0", "whatever", shared.StateError), "", false},
-		"not of an error of the previous version":                   {refused("1.0.0", "the Deployment has no ready pod", shared.StateError), "1.0.0", false},
-		"not after the Manifest has the version":                    {refused("1.0.0", missing, shared.StateError), "1.1.0", false},
-		"not if the installed version keeps working":                {refused("1.0.0", "version 1.1.0 is refused", shared.StateWarning), "1.0.0", false},
+		"of an installed module, which shows the installed version": {refused("1.0.0", "1.1.0", shared.StateError), "1.0.0", true},
+		"of a module that is not installed":                         {refused("1.1.0", "1.1.0", shared.StateError), "", true},
+		"not of another version that is not installed":              {refused("1.0.0", "1.0.0", shared.StateError), "", false},
+		"not of an error of the previous version":                   {refused("1.0.0", "", shared.StateError), "1.0.0", false},
+		"not after the Manifest has the version":                    {refused("1.0.0", "1.1.0", shared.StateError), "1.1.0", false},
+		"not if the installed version keeps working":                {refused("1.0.0", "1.1.0", shared.StateWarning), "1.0.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kyma := cluster("a", test.kyma)
@@ -184,7 +184,8 @@ func TestTheKymaReportsARefusal(t *testing.T) {
 func TestARefusedVersionFailsImmediately(t *testing.T) {
 	first, _, objects := fleetOf()
 	row(func(m *v1beta2.ModuleStatus) {
-		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
+		m.State, m.RefusedVersion = shared.StateError, "1.1.0"
+		m.Message = `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	})(first)
 	r := rolloutTo("1.1.0")
 	b := newBench(t, append(objects, r)...)

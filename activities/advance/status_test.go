@@ -27,7 +27,8 @@ func TestEachPhaseHasOneEvent(t *testing.T) {
 	require.Empty(t, b.recorded(), "nothing has changed")
 
 	row(func(m *v1beta2.ModuleStatus) {
-		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
+		m.State, m.RefusedVersion = shared.StateError, "1.1.0"
+		m.Message = `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	})(first)
 	require.NoError(t, b.Update(t.Context(), first))
 	b.step(r)

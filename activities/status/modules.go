@@ -121,6 +121,7 @@ func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.Modul
 		row.State = plan.Refusal.State
 	}
 	row.Message, row.Hint = plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)
+	row.RefusedVersion = plan.Version
 }
 
 // asInstalled makes a row show the installed module instead of the requested one.

@@ -133,6 +133,11 @@ type ModuleStatus struct {
 	// +optional
 	State shared.State `json:"state,omitempty"`
 
+	// RefusedVersion is the version that the entry asks for and that is refused;
+	// Message says why. Empty if nothing is refused.
+	// +optional
+	RefusedVersion string `json:"refusedVersion,omitempty"`
+
 	// Manifest refers to the module's Manifest in the control plane.
 	// +optional
 	Manifest *TrackedObject `json:"manifest,omitempty"`

@@ -127,7 +127,7 @@ func TestAPlanKnowsEachKindOfModule(t *testing.T) {
 	said = plan("--oci-registry-plain-http", s.Registry)
 	require.Contains(t, said, "  planned-injects"+stay+"\n", "by default it may not ask")
 	require.Contains(t, said, "; it stays at 1.0.0, and the Kyma shows it as Error: ")
-	require.Contains(t, said, "no registry is configured to fetch it from")
+	require.Contains(t, said, "no registry to fetch it from is configured")
 
 	t.Log("what the first plan said is what becomes of the modules")
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), pull))

@@ -49,7 +49,7 @@ func TestRefusedModulesHaveAReasonAndOthersAreInstalled(t *testing.T) {
 	kyma.Spec.Modules[1].Channel = "fast"
 	s.Create(kyma)
 	refuses(t, s, "ruled", map[string]refusedModule{
-		"twofold":    {shared.StateError, "module twofold is ambiguous: ModuleTemplates kcp-system/twofold-a, kcp-system/twofold-b match it", "ModuleAmbiguous"},
+		"twofold":    {shared.StateError, "module twofold is ambiguous: ModuleTemplates kcp-system/twofold-a, kcp-system/twofold-b all match it", "ModuleAmbiguous"},
 		"foreign":    {shared.StateWarning, "ModuleTemplate kcp-system/foreign is served by the controller somebody-else", "OtherController"},
 		"early":      {shared.StateError, "module template not allowed: beta module", "ModuleNotAllowed"},
 		"unheard-of": {shared.StateError, "no ModuleReleaseMeta found", "ModuleNotFound"},

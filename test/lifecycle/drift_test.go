@@ -349,7 +349,7 @@ func TestAnObjectThatIsDeletedAgainAndAgainIsShownAndBackedOff(t *testing.T) {
 	require.Equal(t, shared.StateWarning, m.Status.State)
 	require.Contains(t, m.Status.LastOperation.Operation, "somebody keeps deleting ConfigMap "+s.id+"-remote/settings: it is created again no earlier than ")
 	events, _ := s.recorded.take()
-	require.Contains(t, events[len(events)-1], "Warning *v1beta2.Manifest DriftConflict: somebody deletes ConfigMap")
+	require.Contains(t, events[len(events)-1], "Warning *v1beta2.Manifest DriftConflict: somebody keeps deleting ConfigMap")
 	gone()
 	how, _ := s.differs()
 	require.Empty(t, how, "it is not created again at once")

@@ -195,7 +195,7 @@ func TestAPurgeAbandonsALostClusterOnlyOnRequestAndReportsWhatRemains(t *testing
 
 			result := s.purge(true)
 			require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
-			require.Contains(t, result.Unreached, "is left there")
+			require.Contains(t, result.Unreached, "are left there")
 			require.True(t, s.manifestIsGone())
 			require.Len(t, s.events(), 2)
 			require.Contains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned: the objects of Manifest ID/ID-sample could not be removed from its cluster and are left there")

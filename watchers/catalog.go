@@ -25,9 +25,9 @@ import (
 func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaRequest] {
 	return []source.TypedSource[kymaRequest]{
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{},
-			catalogHandler(w, "ModuleTemplate", w.keysOfTemplate)),
+			catalogHandler(w, shared.KindModuleTemplate, w.keysOfTemplate)),
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{},
-			catalogHandler(w, "ModuleReleaseMeta", func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
+			catalogHandler(w, shared.KindModuleReleaseMeta, func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
 				return desired.KeysOfReleaseMeta(meta)
 			})),
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleRollout{}, w.releases()),

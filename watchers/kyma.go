@@ -130,7 +130,7 @@ func (w *watcher) othersLabels(obj client.Object) map[string]string {
 // from the Kyma itself go through pacing.
 func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	if req.Gone {
-		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
+		k := kick.Kick{Reason: "Kyma is gone", Kind: shared.KindKyma, Namespace: req.Namespace, Name: req.Name, Urgent: true}
 		return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, req.Ref, k) })
 	}
 	kyma, _, err := w.behind(ctx, req)
@@ -172,7 +172,7 @@ func (w *watcher) sendKyma(ctx context.Context, kyma *v1beta2.Kyma, req kymaRequ
 		k = k.SeenAt(w.Now())
 	}
 	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
-	ctx, span := w.seen(ctx, "Kyma", req.Ref, k)
+	ctx, span := w.seen(ctx, shared.KindKyma, req.Ref, k)
 	defer span.End()
 	return w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
@@ -188,7 +188,7 @@ func mayHelp(kyma *v1beta2.Kyma, c cause) bool {
 
 // kymaKick returns the kick for a request. Changes of the Kyma itself are urgent.
 func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
-	k := kick.Kick{Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+	k := kick.Kick{Kind: shared.KindKyma, Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	switch {
 	case !kyma.DeletionTimestamp.IsZero():
 		k.Reason, k.Urgent, k.Deleting = "Kyma is being deleted", true, true

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/internal/model/desired"
 	"github.com/kyma-project/lifecycle-manager/internal/platform/kick"
@@ -116,7 +117,7 @@ func (w *watcher) kickForPolicy(ctx context.Context, kymas []*v1beta2.Kyma) (map
 	for _, kyma := range kymas {
 		ref := kick.RefOf(kyma)
 		k := kick.Kick{
-			Reason: "maintenance policy changed", Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name,
+			Reason: "maintenance policy changed", Kind: shared.KindKyma, Namespace: kyma.Namespace, Name: kyma.Name,
 			ResourceVersion: kyma.ResourceVersion,
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, ref, k) }); err != nil {

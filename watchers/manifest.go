@@ -136,7 +136,7 @@ func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 func gone(m *v1beta2.Manifest, resourceVersion string) manifestRequest {
 	req := manifestRequest{Ref: kick.RefOf(m), Gone: true, Version: resourceVersion}
 	switch owner := metav1.GetControllerOf(m); {
-	case owner != nil && owner.Kind == "Kyma":
+	case owner != nil && owner.Kind == shared.KindKyma:
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
 	case owner == nil && m.KymaName() != "":
 		// Its Kyma abandoned it. A new Kyma of the same name may have waited for its removal.
@@ -202,7 +202,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		return reconcile.Result{}, nil
 	}
 	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
-	ctx, span := w.seen(origin.InTrace(ctx, &m), "Manifest", req.Ref, k)
+	ctx, span := w.seen(origin.InTrace(ctx, &m), shared.KindManifest, req.Ref, k)
 	defer span.End()
 	kyma := manifests.KymaRefOf(&m)
 	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kyma, req.Ref, k) })

@@ -90,7 +90,7 @@ type finding struct {
 // kickFor kicks the Kyma for the findings. An edit by the cluster's owner in the remote cluster counts like a change of
 // the spec in the control plane, and does not wait for a paced change.
 func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, remote remoteView) {
-	k := kick.Kick{Reason: found.reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+	k := kick.Kick{Reason: found.reason, Kind: shared.KindKyma, Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	ofRemote := remote.reason != "" && !isSkipped(kyma)
 	switch {
 	case found.paced != "" && waitsForTurn(remote.reason):

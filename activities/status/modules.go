@@ -236,7 +236,7 @@ func onePerName(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
 
 const (
 	// maxRowsBytes is the maximum size of status.modules as JSON before details are left out. With everything else in a
-	// status, it stays below 1 MiB. etcd accepts 1.5 MiB for a Kyma (docs/scale.md#how-large-objects-can-get).
+	// status, it stays below 1 MiB. etcd accepts 1.5 MiB for a Kyma (docs/performance.md#how-large-objects-can-get).
 	maxRowsBytes = 576 << 10
 	// fewRows is how many rows always fit with texts of maximum length.
 	fewRows = 24

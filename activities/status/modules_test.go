@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/internal/platform/fault"
 )
 
-// maxStatusBytes is the maximum size of a Kyma's status (docs/scale.md#how-large-objects-can-get).
+// maxStatusBytes is the maximum size of a Kyma's status (docs/performance.md#how-large-objects-can-get).
 const maxStatusBytes = 1 << 20
 
 // longNamed returns a name of the maximum length.

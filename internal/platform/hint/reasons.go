@@ -365,7 +365,7 @@ func Sections() []Section {
 				},
 				{
 					Name:  "TooManyModules",
-					Means: "the Kyma has 256 Manifests, and more do not [fit into its status](scale.md#how-large-objects-can-get). Mandatory modules and modules under removal count; installed modules stay",
+					Means: "the Kyma has 256 Manifests, and more do not [fit into its status](performance.md#how-large-objects-can-get). Mandatory modules and modules under removal count; installed modules stay",
 					Do:    "remove modules, or wait until those under removal are gone",
 				},
 				{
@@ -640,7 +640,7 @@ func Sections() []Section {
 				},
 				{
 					Name:  "TooManyObjects",
-					Means: "the Manifest would not [fit into etcd](scale.md#how-large-objects-can-get) with the inventory of all the module's objects. Nothing is applied, and installed objects stay",
+					Means: "the Manifest would not [fit into etcd](performance.md#how-large-objects-can-get) with the inventory of all the module's objects. Nothing is applied, and installed objects stay",
 					Do:    "split the module",
 				},
 				{

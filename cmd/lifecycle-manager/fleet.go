@@ -54,16 +54,6 @@ func (f *fleetFlags) registerPace(set *pflag.FlagSet) {
 	set.Var(&f.settings.StateRule, "module-state-from", "what a module's state comes from: custom-resource (all of its objects must be ready, then its default custom resource decides) or workloads (only its Deployments and StatefulSets decide)")
 }
 
-// registerPurge registers the flags of the purge that are settings of the instance; removalFlags has the rest.
-func (f *flags) registerPurge(set *pflag.FlagSet) {
-	purge := &f.settings.Purge
-	set.BoolVar(&purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; otherwise only lifecycle-manager purge does")
-	set.DurationVar(&purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period between a Kyma's deletion and its purge, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
-	set.DurationVar(&purge.Grace, "purge-grace-period", 24*time.Hour, "another name of --purge-finalizer-timeout")
-	set.DurationVar(&purge.Orderly, "purge-orderly-attempt", 10*time.Minute, "how long an orderly removal must have been tried before a purge, with control plane and Temporal up")
-	set.StringSliceVar(&f.neverPurged, "skip-finalizer-purging-for", nil, "finalizers that a purge never removes")
-}
-
 func (f *fleetFlags) check() error {
 	if f.resyncInterval < time.Second {
 		return fmt.Errorf("--resync-interval must be at least 1s, not %s", f.resyncInterval)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/internal/model/budget"
 )
 
@@ -24,6 +25,16 @@ func (f *removalFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.removalBudget.Percent, "removal-budget-percent", 5, "percentage of the Kymas that may lose modules within --removal-budget-window without approval, whatever the cause; the greater of this and --removal-budget-min counts")
 	set.IntVar(&f.removalBudget.Min, "removal-budget-min", 10, "how many Kymas may lose modules within --removal-budget-window, in a fleet of any size")
 	set.DurationVar(&f.removalBudget.Window, "removal-budget-window", time.Hour, "how long a Kyma that lost modules counts in the removal budget")
+}
+
+// registerPurge registers the flags of the purge. Most of them are settings of the instance, which fleetFlags holds and checks.
+func (f *flags) registerPurge(set *pflag.FlagSet) {
+	purge := &f.settings.Purge
+	set.BoolVar(&purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; otherwise only lifecycle-manager purge does")
+	set.DurationVar(&purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period between a Kyma's deletion and its purge, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
+	set.DurationVar(&purge.Grace, "purge-grace-period", 24*time.Hour, "another name of --purge-finalizer-timeout")
+	set.DurationVar(&purge.Orderly, "purge-orderly-attempt", 10*time.Minute, "how long an orderly removal must have been tried before a purge, with control plane and Temporal up")
+	set.StringSliceVar(&f.neverPurged, "skip-finalizer-purging-for", nil, "finalizers that a purge never removes")
 }
 
 func (f *removalFlags) check() error {

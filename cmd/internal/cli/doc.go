@@ -1,8 +1,3 @@
 // Package cli has what all commands of lifecycle-manager share: flags in groups (Groups), log output (NewLog), the connections to
 // Temporal and to the control plane (DialTemporal, ControlPlane), and the screen that shows Kymas (Screen).
 package cli
-
-import "errors"
-
-// ErrUsage is wrapped by errors about the command line.
-var ErrUsage = errors.New("wrong usage")

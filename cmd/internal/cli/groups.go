@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -8,6 +9,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
+
+// ErrUsage is wrapped by errors about the command line.
+var ErrUsage = errors.New("wrong usage")
 
 // Groups holds the flags of a command that has too many for one list.
 type Groups []Group
